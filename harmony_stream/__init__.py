@@ -1,0 +1,1 @@
+"""Typed event streams, prompts and history for the harmony format of gpt-oss models."""
