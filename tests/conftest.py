@@ -1,0 +1,26 @@
+"""What several test files share."""
+
+import base64
+from pathlib import Path
+
+import pytest
+
+from harmony_stream.vocabulary import Vocabulary
+
+
+@pytest.fixture(scope="session")
+def official_vocabulary_file(tmp_path_factory) -> Path:
+    """`o200k_base.tiktoken`, rebuilt from the embedded data.
+
+    openai_harmony finds it through TIKTOKEN_ENCODINGS_BASE, so a test that asks for this fixture
+    can load that library without the network.
+    """
+    vocabulary = Vocabulary.default()
+    path = tmp_path_factory.mktemp("vocabulary") / "o200k_base.tiktoken"
+    with path.open("wb") as file:
+        for token in range(199998):
+            encoded = base64.b64encode(vocabulary.decode_single_token_bytes(token))
+            file.write(b"%s %d\n" % (encoded, token))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TIKTOKEN_ENCODINGS_BASE", str(path.parent))
+        yield path
