@@ -1,18 +1,45 @@
-"""Messages and conversations as values: what people build, and what servers pass around."""
+"""Messages and conversations as values: what people build, and what servers pass around.
+
+The classes, names and dicts are those of openai_harmony 0.0.8; what a record can do and takes is
+in `harmony_stream.tools`. A message is an author, a list of contents, and three words of its
+header::
+
+    Message(author=Author(role, name), content=[...], channel, recipient, content_type)
+
+Contents are `TextContent`, and for the first messages of a prompt `SystemContent` and
+`DeveloperContent`, which the renderer writes out as text. Dates are arguments: nothing here reads
+the clock.
+"""
+
+# ruff: noqa: ANN401 - dicts and what servers hand over hold values of any type
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from reprlib import repr as short
+from typing import Any, ClassVar, Self
 
 import attrs
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from harmony_stream.tools import (
+    ONLY_WHEN_SET,
+    Record,
+    ToolDescription,
+    ToolNamespaceConfig,
+    record,
+    within,
+)
 
 
-class Role(str, Enum):  # noqa: UP042 - openai_harmony's: f"{role}" is "Role.USER" there
-    """Who writes a message. A `str`, so that `role == "assistant"` holds."""
+# Not StrEnum, here and below: f"{Role.USER}" is "Role.USER" in openai_harmony.
+class Role(str, Enum):  # noqa: UP042
+    """Who writes a message (the format guide, "Roles"). A `str`, equal to its plain name.
+
+    >>> Role("tool") is Role.TOOL, Role.TOOL == "tool"
+    (True, True)
+    """
 
     USER = "user"
     ASSISTANT = "assistant"
@@ -20,81 +47,474 @@ class Role(str, Enum):  # noqa: UP042 - openai_harmony's: f"{role}" is "Role.USE
     DEVELOPER = "developer"
     TOOL = "tool"
 
+    @classmethod
+    def _missing_(cls, value: object) -> Role:
+        allowed = ", ".join(repr(role.value) for role in cls)
+        raise ValueError(f"Unknown role: {value!r}; expected one of {allowed}")
 
-@attrs.define(kw_only=True)
-class Author:
-    """Who writes a message: a role, and for tools a name."""
 
-    role: Role = attrs.field(converter=Role)
+class ReasoningEffort(str, Enum):  # noqa: UP042
+    """How long to think (the format guide, "System Message Format"); written in lower case."""
+
+    LOW = "Low"
+    MEDIUM = "Medium"
+    HIGH = "High"
+
+
+@record
+class Author(Record):
+    """Who wrote a message: a role, and for tools the name that stands where the role would.
+
+    >>> Author(role="user")
+    Author(role=<Role.USER: 'user'>, name=None)
+    """
+
+    role: Role
     name: str | None = None
 
     @classmethod
-    def new(cls, role: Role, name: str) -> Author:
-        """The author `role` with a name."""
-        return cls(role=role, name=name)
+    def new(cls, role: Role | str, name: str) -> Self:
+        """An author by name.
+
+        >>> Author.new(Role.TOOL, "functions.get_weather").name
+        'functions.get_weather'
+        """
+        return cls.model_validate({"role": role, "name": name})
 
 
-@attrs.define(kw_only=True)
-class Content:
-    """One part of a message."""
+@record
+class ChannelConfig(Record):
+    """Which channels the system message names, and whether each message needs one.
+
+    >>> ChannelConfig.require_channels(["analysis", "final"])
+    ChannelConfig(valid_channels=['analysis', 'final'], channel_required=True)
+    """
+
+    valid_channels: list[str]
+    channel_required: bool
+
+    @classmethod
+    def require_channels(cls, channels: Iterable[str]) -> Self:
+        """These channels, one of which each message must name."""
+        return cls(valid_channels=list(channels), channel_required=True)
+
+
+# --- Contents ---------------------------------------------------------------------------------
+
+
+@record
+class Content(Record):
+    """One part of a message: the base of the three kinds below, told apart by `type` in dicts.
+
+    >>> Content.model_validate({"type": "text", "text": "Hello"})
+    TextContent(text='Hello')
+    """
+
+    _type: ClassVar[str] = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """The part as JSON-ready values."""
-        raise NotImplementedError
+        """The part as a dict with its `type`; each kind of content has its own."""
+        raise NotImplementedError(f"{type(self).__name__}.to_dict")
+
+    def _dump_inside(self, **options: Any) -> dict[str, Any]:
+        return {"type": self._type, **self.model_dump(**options)}
+
+    @classmethod
+    def _from_plain(cls, value: Any) -> Any:
+        if cls is not Content:
+            return super()._from_plain(value)
+        if isinstance(value, str):
+            return TextContent(text=value)
+        if not isinstance(value, Mapping) or value.get("type") not in tuple(_CONTENTS):
+            known = ", ".join(map(repr, _CONTENTS))
+            raise ValueError(
+                f"Unknown content variant: {short(value)}; "
+                f"expected a string, a Content, or a mapping whose type is one of {known}"
+            )
+        return _CONTENTS[value["type"]].model_validate(value)
+
+    @classmethod
+    def _json_schema(cls) -> dict[str, Any]:
+        if cls is not Content:
+            return super()._json_schema()
+        return {"anyOf": [_tagged_schema(kind) for kind in _CONTENTS.values()]}
 
 
-@attrs.define(kw_only=True)
+@record
 class TextContent(Content):
-    """Plain text."""
+    """Text, which a prompt holds as it is.
+
+    >>> TextContent(text="Hello").to_dict()
+    {'type': 'text', 'text': 'Hello'}
+    """
+
+    _type = "text"
 
     text: str
 
     def to_dict(self) -> dict[str, Any]:
-        """The text with its type tag."""
-        return {"type": "text", "text": self.text}
+        """Type and text."""
+        return {"type": self._type, "text": self.text}
 
 
-@attrs.define(kw_only=True)
-class Message:
-    """One message: who, on which channel, to whom, of which type, and its parts."""
+class _WithTools(Content):
+    """What the contents of the system and the developer message share: namespaces of tools."""
+
+    __slots__ = ()
+
+    tools: dict[str, ToolNamespaceConfig] | None
+
+    @classmethod
+    def new(cls) -> Self:
+        """A content with all its defaults."""
+        return cls()
+
+    def with_tools(self, ns_config: ToolNamespaceConfig) -> Self:
+        """Add a namespace, or replace the one of its name; returns the content itself."""
+        self.tools = {**(self.tools or {}), ns_config.name: ns_config}
+        return self
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields that are not None, and the type, which comes last as in openai_harmony."""
+        return {**self.model_dump(exclude_none=True), "type": self._type}
+
+    @classmethod
+    def from_dict(cls, raw: Mapping[str, Any]) -> Self:
+        """The content `to_dict` was called on."""
+        return cls.model_validate(raw)
+
+
+@record
+class SystemContent(_WithTools):
+    """The system message: who the model is, dates, effort, channels, built-in tools.
+
+    The defaults are openai_harmony's (the format guide, "System Message Format").
+
+    >>> system = SystemContent.new().with_conversation_start_date("2025-06-28").with_browser_tool()
+    >>> system.conversation_start_date, list(system.tools)
+    ('2025-06-28', ['browser'])
+    """
+
+    _type = "system_content"
+
+    model_identity: str | None = "You are ChatGPT, a large language model trained by OpenAI."
+    reasoning_effort: ReasoningEffort | None = ReasoningEffort.MEDIUM
+    conversation_start_date: str | None = None
+    knowledge_cutoff: str | None = "2024-06"
+    channel_config: ChannelConfig | None = attrs.field(
+        factory=lambda: ChannelConfig.require_channels(["analysis", "commentary", "final"])
+    )
+    tools: dict[str, ToolNamespaceConfig] | None = None
+
+    def with_model_identity(self, model_identity: str) -> Self:
+        """Set the first sentence; returns the content itself, as all `with_` methods do."""
+        self.model_identity = model_identity
+        return self
+
+    def with_reasoning_effort(self, reasoning_effort: ReasoningEffort) -> Self:
+        """Set the effort."""
+        self.reasoning_effort = reasoning_effort
+        return self
+
+    def with_conversation_start_date(self, conversation_start_date: str) -> Self:
+        """Set what the model takes for the current date."""
+        self.conversation_start_date = conversation_start_date
+        return self
+
+    def with_knowledge_cutoff(self, knowledge_cutoff: str) -> Self:
+        """Set the date up to which the model knows the world."""
+        self.knowledge_cutoff = knowledge_cutoff
+        return self
+
+    def with_channel_config(self, channel_config: ChannelConfig) -> Self:
+        """Set channels, and whether they are required."""
+        self.channel_config = channel_config
+        return self
+
+    def with_required_channels(self, channels: Iterable[str]) -> Self:
+        """Set channels, and require them."""
+        return self.with_channel_config(ChannelConfig.require_channels(channels))
+
+    def with_browser_tool(self) -> Self:
+        """Add the built-in browser."""
+        return self.with_tools(ToolNamespaceConfig.browser())
+
+    def with_python_tool(self) -> Self:
+        """Add the built-in Python."""
+        return self.with_tools(ToolNamespaceConfig.python())
+
+
+@record
+class ResponseFormat(Record):
+    """A JSON schema which answers are to follow (the format guide, "Structured output")."""
+
+    name: str
+    description: str | None = None
+    schema: dict[str, Any]
+
+
+@record
+class DeveloperContent(_WithTools):
+    """The developer message: instructions, functions, response formats.
+
+    openai_harmony has no response formats; `to_dict` shows them only when there are any.
+
+    >>> DeveloperContent.new().with_instructions("Be brief.").to_dict()
+    {'instructions': 'Be brief.', 'type': 'developer_content'}
+    """
+
+    _type = "developer_content"
+
+    instructions: str | None = None
+    tools: dict[str, ToolNamespaceConfig] | None = None
+    response_formats: dict[str, ResponseFormat] | None = attrs.field(
+        default=None, metadata={ONLY_WHEN_SET: True}
+    )
+
+    def with_instructions(self, instructions: str) -> Self:
+        """Set the instructions (what other formats call the system prompt)."""
+        self.instructions = instructions
+        return self
+
+    def with_function_tools(self, tools: Iterable[ToolDescription]) -> Self:
+        """Set the functions, which live in the namespace `functions`."""
+        return self.with_tools(ToolNamespaceConfig(name="functions", tools=list(tools)))
+
+    def with_response_format(
+        self, name: str, schema: Mapping[str, Any], description: str | None = None
+    ) -> Self:
+        """Add a response format, or replace the one of its name.
+
+        The prompt alone does not force the model to follow it; a grammar at sampling does.
+
+        >>> content = DeveloperContent.new().with_response_format("list", {"type": "array"})
+        >>> content.to_dict()["response_formats"]["list"]
+        {'name': 'list', 'schema': {'type': 'array'}}
+        """
+        added = ResponseFormat(name=name, description=description, schema=dict(schema))
+        self.response_formats = {**(self.response_formats or {}), name: added}
+        return self
+
+
+_CONTENTS: dict[str, type[Content]] = {
+    kind._type: kind for kind in (TextContent, SystemContent, DeveloperContent)
+}
+
+
+def _tagged_schema(kind: type[Content]) -> dict[str, Any]:
+    schema = kind._json_schema()
+    schema["properties"]["type"] = {"const": kind._type}
+    schema["required"].append("type")
+    return schema
+
+
+# --- Messages ---------------------------------------------------------------------------------
+
+
+def _as_contents(value: object) -> object:
+    """A single content as a list; a list as it is."""
+    return [value] if isinstance(value, str | Mapping | Content) else value
+
+
+@record
+class Message(Record):
+    """One message: who wrote it, what, on which channel, to whom, of which type.
+
+    Beyond openai_harmony, contents may also be given as plain strings and dicts, or as a single
+    one without the list.
+
+    >>> message = Message(author={"role": "assistant"}, content="Hi!", channel="final")
+    >>> message.author.role, message.content
+    (<Role.ASSISTANT: 'assistant'>, [TextContent(text='Hi!')])
+    """
 
     author: Author
-    content: list[Content] = attrs.field(factory=list)
+    content: list[Content] = attrs.field(factory=list, converter=_as_contents)
     channel: str | None = None
     recipient: str | None = None
     content_type: str | None = None
 
     @classmethod
-    def from_author_and_content(cls, author: Author, content: str | Content) -> Message:
-        """A message of one part."""
-        return cls(author=author).adding_content(content)
+    def from_author_and_content(cls, author: Author, content: str | Content) -> Self:
+        """A message with one content.
+
+        >>> tool = Author.new(Role.TOOL, "functions.f")
+        >>> Message.from_author_and_content(tool, "42").author.name
+        'functions.f'
+        """
+        return cls.model_validate({"author": author, "content": [content]})
 
     @classmethod
-    def from_role_and_content(cls, role: Role | str, content: str | Content) -> Message:
-        """A message of one part, by an author without a name."""
-        return cls.from_author_and_content(Author(role=role), content)
+    def from_role_and_content(cls, role: Role | str, content: str | Content) -> Self:
+        """A message with one content, by an author without a name.
+
+        >>> Message.from_role_and_content(Role.USER, "What is 2 + 2?").content[0].text
+        'What is 2 + 2?'
+        """
+        return cls.from_role_and_contents(role, [content])
 
     @classmethod
-    def from_role_and_contents(cls, role: Role | str, contents: Iterable[Content]) -> Message:
-        """A message of several parts, by an author without a name."""
-        return cls(author=Author(role=role), content=list(contents))
+    def from_role_and_contents(cls, role: Role | str, contents: Iterable[str | Content]) -> Self:
+        """A message with several contents, by an author without a name.
 
-    def adding_content(self, content: str | Content) -> Message:
-        """Add one part and return the message itself."""
-        self.content.append(TextContent(text=content) if isinstance(content, str) else content)
+        >>> len(Message.from_role_and_contents(Role.USER, [TextContent(text="a"), "b"]).content)
+        2
+        """
+        return cls.model_validate({"author": {"role": role}, "content": contents})
+
+    def adding_content(self, content: str | Content) -> Self:
+        """Add a content; returns the message itself, as the `with_` methods do.
+
+        >>> Message.from_role_and_content("user", "a").adding_content("b").content
+        [TextContent(text='a'), TextContent(text='b')]
+        """
+        self.content.append(within("Message.content", Content.model_validate, content))
         return self
 
-    def with_channel(self, channel: str) -> Message:
-        """Set the channel and return the message itself."""
+    def with_channel(self, channel: str) -> Self:
+        """Set the channel."""
         self.channel = channel
         return self
 
-    def with_recipient(self, recipient: str) -> Message:
-        """Set the recipient and return the message itself."""
+    def with_recipient(self, recipient: str) -> Self:
+        """Set the recipient."""
         self.recipient = recipient
         return self
 
-    def with_content_type(self, content_type: str) -> Message:
-        """Set the content type and return the message itself."""
+    def with_content_type(self, content_type: str) -> Self:
+        """Set the content type."""
         self.content_type = content_type
         return self
+
+    def to_dict(self) -> dict[str, Any]:
+        """The message as openai_harmony writes it, the author's fields beside the others.
+
+        >>> Message.from_role_and_content("user", "Hi").to_dict()
+        {'role': <Role.USER: 'user'>, 'name': None, 'content': [{'type': 'text', 'text': 'Hi'}]}
+        """
+        return {
+            **self.author.model_dump(),
+            "content": [content.to_dict() for content in self.content],
+            **{name: word for name in _HEADER if (word := getattr(self, name)) is not None},
+        }
+
+    def to_json(self) -> str:
+        """`to_dict` as JSON text, in ASCII as in openai_harmony."""
+        return json.dumps(self.to_dict())
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """The message `to_dict` was called on; also takes the shape of `model_dump`.
+
+        Content may be a plain string, as openai_harmony's Rust side writes it; names that no
+        field has are ignored.
+
+        >>> Message.from_dict({"role": "user", "content": "Hi"}).content
+        [TextContent(text='Hi')]
+        """
+        author = data["author"] if "author" in data else Author.model_validate(data)
+        rest = {name: data.get(name) for name in ("content", *_HEADER)}
+        return cls.model_validate({"author": author, **rest})
+
+    @classmethod
+    def from_json(cls, payload: str | bytes) -> Self:
+        """The message `to_json` was called on.
+
+        >>> Message.from_json('{"role": "user", "content": "Hi"}').author.role
+        <Role.USER: 'user'>
+        """
+        return cls.from_dict(json.loads(payload))
+
+    @classmethod
+    def _from_plain(cls, value: Any) -> Any:
+        """Both shapes; the flat one only if nothing is lost, for it is also that of chat APIs."""
+        if isinstance(value, Mapping) and "role" in value and value.keys() <= _FLAT:
+            return cls.from_dict(value)
+        return super()._from_plain(value)
+
+
+_HEADER = ("channel", "recipient", "content_type")
+_FLAT = {"role", "name", "content", *_HEADER}
+
+
+@record
+class Conversation(Record):
+    """Messages in order; iterating gives them.
+
+    >>> [message.content[0].text for message in Conversation(messages=[
+    ...     Message.from_role_and_content("user", "Hi"),
+    ... ])]
+    ['Hi']
+    """
+
+    messages: list[Message] = attrs.field(factory=list)
+
+    @classmethod
+    def from_messages(cls, messages: Iterable[Message]) -> Self:
+        """The conversation of these messages, in a list of its own."""
+        return cls(messages=list(messages))
+
+    def __iter__(self) -> Iterator[Message]:
+        return iter(self.messages)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All messages as dicts, as openai_harmony writes them.
+
+        >>> Conversation().to_dict()
+        {'messages': []}
+        """
+        return {"messages": [message.to_dict() for message in self.messages]}
+
+    def to_json(self) -> str:
+        """`to_dict` as JSON text, in ASCII as in openai_harmony."""
+        return json.dumps(self.to_dict())
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Sequence[Any]]) -> Self:
+        """The conversation `to_dict` was called on; takes what `Message.from_dict` takes.
+
+        >>> Conversation.from_dict({"messages": [{"role": "user", "content": []}]}).to_dict()
+        {'messages': [{'role': <Role.USER: 'user'>, 'name': None, 'content': []}]}
+        """
+        if "messages" not in data:
+            raise ValueError(f"Conversation.messages is missing in {short(data)}")
+        return cls(
+            messages=[
+                within(f"Conversation.messages[{i}]", Message.from_dict, message)
+                for i, message in enumerate(data["messages"])
+            ]
+        )
+
+    @classmethod
+    def from_json(cls, payload: str | bytes) -> Self:
+        """The conversation `to_json` was called on.
+
+        >>> Conversation.from_json('{"messages": []}')
+        Conversation(messages=[])
+        """
+        return cls.from_dict(json.loads(payload))
+
+
+# --- Options of the renderer ------------------------------------------------------------------
+
+
+@record
+class RenderConversationConfig(Record):
+    """Whether analysis of finished turns is left out of a prompt, as in openai_harmony.
+
+    >>> RenderConversationConfig()
+    RenderConversationConfig(auto_drop_analysis=True)
+    """
+
+    auto_drop_analysis: bool = True
+
+
+@record
+class RenderOptions(Record):
+    """What a message alone does not tell: whether its conversation offers functions.
+
+    >>> RenderOptions()
+    RenderOptions(conversation_has_function_tools=False)
+    """
+
+    conversation_has_function_tools: bool = False
