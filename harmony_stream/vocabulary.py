@@ -17,7 +17,6 @@ import os
 import threading
 import zlib
 from array import array
-from contextlib import suppress
 from enum import StrEnum
 from itertools import accumulate
 from types import MappingProxyType
@@ -301,10 +300,13 @@ class Vocabulary:
         b'Hello'
         """
         data = self._tokens().find(token)
-        if data is not None:
-            self.token_bytes[token] = data
-            with suppress(UnicodeDecodeError):  # a part of a character
-                self.texts[token] = data.decode()
+        if data is None:
+            return None
+        self.token_bytes[token] = data
+        try:  # suppress() would double the cost of a look-up
+            self.texts[token] = data.decode()
+        except UnicodeDecodeError:
+            return data  # a part of a character: bytes only
         return data
 
     def decode_single_token_bytes(self, token: int) -> bytes:
