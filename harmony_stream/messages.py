@@ -54,7 +54,7 @@ class Role(str, Enum):  # noqa: UP042
 
 
 class ReasoningEffort(str, Enum):  # noqa: UP042
-    """How long to think (the format guide, "System Message Format"); written in lower case."""
+    """How long to think (the format guide, "System message format"); written in lower case."""
 
     LOW = "Low"
     MEDIUM = "Medium"
@@ -175,7 +175,10 @@ class _WithTools(Content):
         return self
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields that are not None, and the type, which comes last as in openai_harmony."""
+        """The fields that are not None, and the type, which comes last as in openai_harmony.
+
+        A None that stands against a default is therefore lost, as there; `model_dump` keeps it.
+        """
         return {**self.model_dump(exclude_none=True), "type": self._type}
 
     @classmethod
@@ -188,7 +191,7 @@ class _WithTools(Content):
 class SystemContent(_WithTools):
     """The system message: who the model is, dates, effort, channels, built-in tools.
 
-    The defaults are openai_harmony's (the format guide, "System Message Format").
+    The defaults are openai_harmony's (the format guide, "System message format").
 
     >>> system = SystemContent.new().with_conversation_start_date("2025-06-28").with_browser_tool()
     >>> system.conversation_start_date, list(system.tools)

@@ -85,7 +85,7 @@ class _Text(_Kind):
         if isinstance(value, str):
             return str.__str__(value)  # the text of a str enum's member, not the member
         if isinstance(value, bytes | bytearray):
-            return value.decode()
+            return within(path, bytes.decode, bytes(value))
         raise self.unfit(value, path)
 
 
@@ -423,7 +423,7 @@ def _converting(attribute: attrs.Attribute[Any], owner: type[Record]) -> attrs.A
 
 @record
 class ToolDescription(Record):
-    """One function a model may call (the format guide, "Function Calling").
+    """One function a model may call (the format guide, "Function calling").
 
     `name` is without its namespace; `parameters` is a JSON schema, None for no arguments.
 
@@ -458,16 +458,16 @@ class ToolNamespaceConfig(Record):
 
     @staticmethod
     def browser() -> ToolNamespaceConfig:
-        """The built-in browser (the format guide, "Browser Tool").
+        """The built-in browser (the format guide, "Browser tool").
 
         >>> [tool.name for tool in ToolNamespaceConfig.browser().tools]
         ['search', 'open', 'find']
         """
-        return ToolNamespaceConfig(**copy.deepcopy(_BROWSER))
+        return ToolNamespaceConfig.model_validate_json(json.dumps(_BROWSER))  # shares nothing
 
     @staticmethod
     def python() -> ToolNamespaceConfig:
-        """The built-in Python (the format guide, "Python Tool"): code goes in as bare text.
+        """The built-in Python (the format guide, "Python tool"): code goes in as bare text.
 
         >>> ToolNamespaceConfig.python().tools
         []
