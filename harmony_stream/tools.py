@@ -211,6 +211,14 @@ def within(path: str, make: Callable[[Any], _Made], value: object) -> _Made:
 
 # --- Records ----------------------------------------------------------------------------------
 
+# What pydantic tells a serializer about the dump under way.
+_DUMP_OPTIONS = (
+    "mode", "include", "exclude", "exclude_unset", "exclude_defaults", "exclude_none",
+)  # fmt: skip
+
+# Metadata of a field that no dump shows while it is None: one that openai_harmony does not have.
+ONLY_WHEN_SET = "only_when_set"
+
 
 class Record:
     """What every value of the data model can do; each of its classes is made by `record`."""
@@ -360,15 +368,6 @@ class Record:
         return value._dump_inside(**{name: getattr(info, name) for name in _DUMP_OPTIONS})
 
 
-# What pydantic tells a serializer about the dump under way.
-_DUMP_OPTIONS = (
-    "mode", "include", "exclude", "exclude_unset", "exclude_defaults", "exclude_none",
-)  # fmt: skip
-
-# Metadata of a field that no dump shows while it is None: one that openai_harmony does not have.
-ONLY_WHEN_SET = "only_when_set"
-
-
 @attrs.frozen
 class _Dump:
     """How values inside a record are dumped."""
@@ -399,81 +398,27 @@ _Class = TypeVar("_Class", bound=Record)
 def record(cls: type[_Class]) -> type[_Class]:
     """Make an attrs class whose fields are read by kind, when given and when set."""
     hints = get_type_hints(cls)
+    kinds: dict[str, _Kind] = {}
 
     def read_by_kind(_: type, attributes: list[attrs.Attribute[Any]]) -> list[Any]:
-        cls._kinds = {each.name: _kind(hints[each.name]) for each in attributes}
-        return [_converting(each, cls) for each in attributes]
+        kinds.update({each.name: _kind(hints[each.name]) for each in attributes})
+        return [_converting(each, kinds[each.name], cls.__name__) for each in attributes]
 
     made = attrs.define(cls, kw_only=True, init=False, field_transformer=read_by_kind)
+    made._kinds = kinds
     made._required = tuple(
         each.name for each in made.__attrs_attrs__ if each.default is attrs.NOTHING
     )
     return made
 
 
-def _converting(attribute: attrs.Attribute[Any], owner: type[Record]) -> attrs.Attribute[Any]:
-    path = f"{owner.__name__}.{attribute.name}"
-    read = partial(owner._kinds[attribute.name].read, path=path)
+def _converting(attribute: attrs.Attribute[Any], kind: _Kind, owner: str) -> attrs.Attribute[Any]:
+    read = partial(kind.read, path=f"{owner}.{attribute.name}")
     first = attribute.converter
     return attribute.evolve(converter=attrs.converters.pipe(first, read) if first else read)
 
 
 # --- Tools ------------------------------------------------------------------------------------
-
-
-@record
-class ToolDescription(Record):
-    """One function a model may call (the format guide, "Function calling").
-
-    `name` is without its namespace; `parameters` is a JSON schema, None for no arguments.
-
-    >>> ToolDescription.new("get_location", "Gets the location of the user.").parameters is None
-    True
-    """
-
-    name: str
-    description: str
-    parameters: dict[str, Any] | None = None
-
-    @classmethod
-    def new(cls, name: str, description: str, parameters: dict[str, Any] | None = None) -> Self:
-        """A function by name, as in openai_harmony."""
-        return cls(name=name, description=description, parameters=parameters)
-
-
-@record
-class ToolNamespaceConfig(Record):
-    """Functions under a common name, written as one TypeScript namespace.
-
-    A namespace without functions is a tool that takes bare text, as the built-in `python` does.
-
-    >>> clock = ToolNamespaceConfig(name="clock", tools=[ToolDescription.new("now", "Tells it.")])
-    >>> clock.tools
-    [ToolDescription(name='now', description='Tells it.', parameters=None)]
-    """
-
-    name: str
-    description: str | None = None
-    tools: list[ToolDescription]
-
-    @staticmethod
-    def browser() -> ToolNamespaceConfig:
-        """The built-in browser (the format guide, "Browser tool").
-
-        >>> [tool.name for tool in ToolNamespaceConfig.browser().tools]
-        ['search', 'open', 'find']
-        """
-        return ToolNamespaceConfig.model_validate_json(json.dumps(_BROWSER))  # shares nothing
-
-    @staticmethod
-    def python() -> ToolNamespaceConfig:
-        """The built-in Python (the format guide, "Python tool"): code goes in as bare text.
-
-        >>> ToolNamespaceConfig.python().tools
-        []
-        """
-        return ToolNamespaceConfig(**_PYTHON)
-
 
 # The built-in tools word for word as models were trained on them: tokens depend on each letter.
 
@@ -564,3 +509,57 @@ _PYTHON: dict[str, Any] = {
     ),
     "tools": [],
 }
+
+
+@record
+class ToolDescription(Record):
+    """One function a model may call (the format guide, "Function calling").
+
+    `name` is without its namespace; `parameters` is a JSON schema, None for no arguments.
+
+    >>> ToolDescription.new("get_location", "Gets the location of the user.").parameters is None
+    True
+    """
+
+    name: str
+    description: str
+    parameters: dict[str, Any] | None = None
+
+    @classmethod
+    def new(cls, name: str, description: str, parameters: dict[str, Any] | None = None) -> Self:
+        """A function by name, as in openai_harmony."""
+        return cls(name=name, description=description, parameters=parameters)
+
+
+@record
+class ToolNamespaceConfig(Record):
+    """Functions under a common name, written as one TypeScript namespace.
+
+    A namespace without functions is a tool that takes bare text, as the built-in `python` does.
+
+    >>> clock = ToolNamespaceConfig(name="clock", tools=[ToolDescription.new("now", "Tells it.")])
+    >>> clock.tools
+    [ToolDescription(name='now', description='Tells it.', parameters=None)]
+    """
+
+    name: str
+    description: str | None = None
+    tools: list[ToolDescription]
+
+    @staticmethod
+    def browser() -> ToolNamespaceConfig:
+        """The built-in browser (the format guide, "Browser tool").
+
+        >>> [tool.name for tool in ToolNamespaceConfig.browser().tools]
+        ['search', 'open', 'find']
+        """
+        return ToolNamespaceConfig.model_validate_json(json.dumps(_BROWSER))  # shares nothing
+
+    @staticmethod
+    def python() -> ToolNamespaceConfig:
+        """The built-in Python (the format guide, "Python tool"): code goes in as bare text.
+
+        >>> ToolNamespaceConfig.python().tools
+        []
+        """
+        return ToolNamespaceConfig(**_PYTHON)
