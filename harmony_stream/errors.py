@@ -6,7 +6,8 @@
     |-- HarmonyParseError           the tokens break the format
     |-- LoadError                   a vocabulary cannot be read
     `-- RenderError                 a conversation cannot be written
-        `-- RenderFormattingTokenError
+        |-- RenderFormattingTokenError
+        `-- RenderReferenceError
 
 All have read-only fields, compare by value, and pickle. Sentences are made from the fields.
 """
@@ -211,9 +212,53 @@ class LoadError(HarmonyError):
         return f"{sentence}; {self.remedy}" if self.remedy else sentence
 
 
+@attrs.frozen(auto_exc=True, slots=False, str=False)
 class RenderError(HarmonyError):
-    """A conversation cannot be written as tokens."""
+    """A conversation cannot be written as tokens.
+
+    Attributes:
+        field: which part of the message is at fault, such as `recipient`.
+        value: what stands there; None if nothing does.
+        reason: what is wrong with it, and what is allowed.
+        message_index: place of the message in its conversation; None for a single message.
+
+    >>> str(RenderError("recipient", "functions.a b", "holds white space", 3))
+    "message 3: recipient 'functions.a b' holds white space"
+    """
+
+    field: str
+    value: str | None
+    reason: str
+    message_index: int | None = None
+
+    def __str__(self) -> str:
+        where = "" if self.message_index is None else f"message {self.message_index}: "
+        what = self.field if self.value is None else f"{self.field} {self.value!r}"
+        return f"{where}{what} {self.reason}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Exceptions pickle by setting attributes, which these do not allow.
+        return type(self), self.args
 
 
+@attrs.frozen(auto_exc=True, slots=False, str=False)
 class RenderFormattingTokenError(RenderError):
-    """A formatting token has no id in the vocabulary in use."""
+    """A formatting token has no id in the vocabulary in use; `value` is the token's text."""
+
+
+@attrs.frozen(auto_exc=True, slots=False, str=False)
+class RenderReferenceError(RenderError):
+    """A tool's schema refers to something that is not there; `value` is the reference.
+
+    Attributes:
+        tool: name of the tool.
+
+    >>> str(RenderReferenceError("$ref", "#/$defs/Memo", "leads nowhere", None, "send"))
+    "tool 'send': $ref '#/$defs/Memo' leads nowhere"
+    """
+
+    tool: str = ""
+
+    def __str__(self) -> str:
+        where = "" if self.message_index is None else f"message {self.message_index}: "
+        return f"{where}tool {self.tool!r}: {self.field} {self.value!r} {self.reason}"

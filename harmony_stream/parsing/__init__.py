@@ -1,1 +1,1 @@
-
+"""Tokens -> events -> messages."""

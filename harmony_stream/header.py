@@ -1,0 +1,495 @@
+"""Headers: what stands between `<|start|>` and `<|message|>`, read from its sections.
+
+Special tokens cut a header into sections, and the sections into runs of text. Nothing here ever
+looks for a marker inside decoded text: a run that spells one out is text like any other.
+
+Format guide, "Message format" and "Receiving tool calls": a header is a role section (a role with
+perhaps a name, or a tool's name), perhaps a channel section, perhaps a type after
+`<|constrain|>`; the recipient, ` to=NAME`, stands in the role section or in the channel section.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from harmony_stream.errors import FaultKind
+from harmony_stream.messages import Role
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+KNOWN_CHANNELS = ("analysis", "commentary", "final")
+KNOWN_ROLES = tuple(role.value for role in Role)
+CONSTRAIN_MARKER = "<|constrain|>"
+# Recipients that are no tools: the model talking to itself, or to all.
+NOT_TOOLS = (None, "assistant", "all")
+
+
+@attrs.frozen
+class Header:
+    """Who writes a message, on which channel, to whom, and of which type.
+
+    One object for each message, shared by all its events.
+
+    Attributes:
+        role: who writes.
+        name: of a tool, or of a named author; else None.
+        channel: `analysis`, `commentary`, `final`, or whatever word stood there; None without one.
+        recipient: what followed `to=`, or None.
+        content_type: as openai_harmony gives it: `<|constrain|>json`, or the bare word `json`.
+
+    >>> header = Header(Role.ASSISTANT, None, "commentary", "functions.f", "<|constrain|>json")
+    >>> header.constrain, header.data_type, header.is_tool_call, header.is_visible
+    ('json', 'json', True, False)
+    """
+
+    role: Role
+    name: str | None = None
+    channel: str | None = None
+    recipient: str | None = None
+    content_type: str | None = None
+
+    @property
+    def constrain(self) -> str | None:
+        """The type named after `<|constrain|>`, or None."""
+        marked = self.content_type is not None and self.content_type.startswith(CONSTRAIN_MARKER)
+        return self.data_type if marked else None
+
+    @property
+    def data_type(self) -> str | None:
+        """The type in either spelling: `json` for `<|constrain|>json` and for `json`."""
+        return self.content_type and self.content_type.removeprefix(CONSTRAIN_MARKER)
+
+    @property
+    def is_tool_call(self) -> bool:
+        """Whether the assistant calls a tool. The channel says nothing about it."""
+        return self.role is Role.ASSISTANT and self.recipient not in NOT_TOOLS
+
+    @property
+    def is_visible(self) -> bool:
+        """Whether a person may see the content: an answer, a preamble, or a bare text."""
+        return (
+            self.role is Role.ASSISTANT
+            and self.recipient is None
+            and self.channel in ("final", "commentary", None)
+        )
+
+    @property
+    def is_reasoning(self) -> bool:
+        """Whether the assistant thinks: everything of it that is neither a call nor visible."""
+        return self.role is Role.ASSISTANT and not self.is_tool_call and not self.is_visible
+
+    @property
+    def is_known_channel(self) -> bool:
+        """Whether the channel is one of the three that the format guide names."""
+        return self.channel in KNOWN_CHANNELS
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields as JSON-ready values."""
+        return {
+            "role": self.role.value,
+            "name": self.name,
+            "channel": self.channel,
+            "recipient": self.recipient,
+            "content_type": self.content_type,
+        }
+
+
+class Section(StrEnum):
+    """The parts of a header, named after the parser's states in them."""
+
+    ROLE = "ROLE"
+    CHANNEL = "CHANNEL"
+    CONSTRAIN = "CONSTRAIN"
+
+
+class Opening(StrEnum):
+    """How a header began, which decides where its role comes from."""
+
+    START = "start"
+    """By `<|start|>`: the first word is the role."""
+    REPEATED = "repeated"
+    """By `<|start|>`, directly after a prompt that had already opened a header."""
+    PROMPT = "prompt"
+    """By the prompt, which holds the role."""
+    IMPLIED = "implied"
+    """By something else where `<|start|>` was due; the given role is meant."""
+    CONTINUED = "continued"
+    """By `<|channel|>` inside content: the role is that of the message before."""
+
+
+@attrs.frozen
+class Run:
+    """Header text between two special tokens.
+
+    Attributes:
+        section: where it stands.
+        text: what it says. Bytes that are not UTF-8 stand in it as `surrogateescape` has them.
+        opens: whether the special token before it began the section.
+    """
+
+    section: Section
+    text: str
+    opens: bool
+
+
+@attrs.frozen(order=True)
+class Place:
+    """A character of a header: which run, and its offset there; -1 is the token before the run."""
+
+    run: int
+    offset: int
+
+
+@attrs.frozen
+class HeaderFault:
+    """Something wrong with a header: what, where, and the text at fault."""
+
+    kind: FaultKind
+    place: Place
+    text: str
+
+
+@attrs.frozen
+class HeaderReading:
+    """What a header says.
+
+    Attributes:
+        header: its fields.
+        faults: what is wrong with it, in order.
+        rest: of a header that `<|message|>` did not close: where the content begins, if anywhere.
+        is_bare: whether it holds nothing but its role.
+    """
+
+    header: Header
+    faults: tuple[HeaderFault, ...]
+    rest: Place | None
+    is_bare: bool
+
+
+# Names are letters, digits and _ . / + : - (and the characters that stand for broken bytes).
+_NAME = re.compile(r"[\w./+:\ufffd\udc80-\udcff-]+")
+# A type is a name that begins and ends with a letter or a digit: `write:` is the start of a
+# sentence.
+_TYPE = re.compile(r"[^\W_](?:[\w./+:\ufffd\udc80-\udcff-]*[^\W_])?")
+_WORD = re.compile(r"\S+")
+_RECIPIENT = re.compile(r"to=([\w./+:\ufffd\udc80-\udcff-]*)")
+# A channel word is kept whole, however odd (`commentary?`), unless what is glued to a known channel
+# can only be content.
+_GLUED_CONTENT = re.compile(r"(?:analysis|commentary|final)(?=[\[{(<\"'`])")
+_REPEATED_ROLE = re.compile(rf"({'|'.join(KNOWN_ROLES)})\1*({'|'.join(KNOWN_CHANNELS)})?")
+_PREFERRED_TYPES = ("json", "code")
+
+
+class _Kind(StrEnum):
+    ROLE = "role"
+    CHANNEL = "channel"
+    RECIPIENT = "recipient"
+    CONSTRAIN = "constrain"
+    BARE = "bare"
+
+
+@attrs.frozen
+class _Word:
+    kind: _Kind
+    text: str
+    place: Place
+    section: Section
+
+
+# The first word of a section that is not `to=` has the section's meaning, unless it has a role
+# already.
+_FIRST_WORD = {
+    Section.ROLE: _Kind.ROLE,
+    Section.CHANNEL: _Kind.CHANNEL,
+    Section.CONSTRAIN: _Kind.CONSTRAIN,
+}
+
+
+def _words(runs: Sequence[Run], *, has_role_word: bool) -> Iterator[_Word]:
+    expected: _Kind | None = None
+    for number, run in enumerate(runs):
+        if run.opens:
+            expected = _FIRST_WORD[run.section]
+            if expected is _Kind.ROLE and not has_role_word:
+                expected = None
+        for chunk in _WORD.finditer(run.text):
+            position, end = chunk.span()
+            while position < end:
+                kind, stop = _next_word(run.text, position, end, expected)
+                if kind is expected:
+                    expected = None
+                yield _Word(kind, run.text[position:stop], Place(number, position), run.section)
+                position = stop
+
+
+def _next_word(text: str, position: int, end: int, expected: _Kind | None) -> tuple[_Kind, int]:
+    """The kind and the end of the word that begins at `position` of a chunk without spaces."""
+    if recipient := _RECIPIENT.match(text, position, end):
+        return _Kind.RECIPIENT, recipient.end()
+    if expected is _Kind.ROLE:
+        return expected, end
+    if expected is _Kind.CHANNEL:
+        glued = _GLUED_CONTENT.match(text, position, end)
+        return expected, glued.end() if glued else end
+    name = _NAME.match(text, position, end)
+    stop = name.end() if name else end
+    if expected is _Kind.CONSTRAIN and _TYPE.fullmatch(text, position, stop):
+        return expected, stop
+    return _Kind.BARE, stop
+
+
+def _readable(text: str) -> str:
+    """The text with U+FFFD for broken bytes."""
+    if text.isascii():
+        return text
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def read_header(
+    runs: Sequence[Run],
+    opening: Opening,
+    role: Role | None,
+    name: str | None,
+    *,
+    closed: bool,
+) -> HeaderReading:
+    """Read the runs of a header.
+
+    Args:
+        runs: at least one; the first opens the role section (or the channel section of a header
+            that `<|channel|>` began).
+        opening: how the header began.
+        role: the role that the prompt gave, None if it gave none.
+        name: the name that goes with it.
+        closed: whether `<|message|>` ended the header. If not, its fields count only before the
+            first word that is none of them.
+
+    >>> runs = [Run(Section.ROLE, "assistant", True), Run(Section.CHANNEL, "final json", True)]
+    >>> read_header(runs, Opening.START, None, None, closed=True).header
+    Header(role=<Role.ASSISTANT: 'assistant'>, name=None, channel='final', recipient=None, \
+content_type='json')
+    """
+    return _Reader(runs, opening, role, name, closed).read()
+
+
+class _Reader:
+    """Reads one header; its methods fill in the fields one after the other."""
+
+    def __init__(
+        self,
+        runs: Sequence[Run],
+        opening: Opening,
+        role: Role | None,
+        name: str | None,
+        closed: bool,
+    ) -> None:
+        self.runs = runs
+        self.opening = opening
+        self.given_role = role or Role.ASSISTANT
+        self.given_name = name
+        self.closed = closed
+        self.expects_role = opening in (Opening.START, Opening.REPEATED)
+        self.words = list(_words(runs, has_role_word=self.expects_role))
+        self.faults: list[HeaderFault] = []
+        self.rest: Place | None = None
+
+    def read(self) -> HeaderReading:
+        self.drop_given_role()
+        if not self.closed:
+            self.cut_at_first_bare_word()
+        channel = self.last_of(_Kind.CHANNEL, Section.CHANNEL, FaultKind.DUPLICATE_CHANNEL)
+        recipient = self.last_recipient()
+        if (
+            not self.closed
+            and (word := self.role_word())
+            and self.refuses(word, channel, recipient)
+        ):
+            self.cut_at(word.place)
+            channel = recipient = None
+        role, name, channel = self.read_role(channel, recipient)
+        if self.opening is Opening.REPEATED and role is not self.given_role:
+            self.report(FaultKind.UNEXPECTED_START, Place(0, -1), "")
+        header = Header(role, name, channel, recipient, self.read_type())
+        self.faults.sort(key=lambda fault: fault.place)
+        return HeaderReading(header, tuple(self.faults), self.rest, self.is_bare())
+
+    def report(self, kind: FaultKind, place: Place, text: str) -> None:
+        self.faults.append(HeaderFault(kind, place, _readable(text)))
+
+    # -- which words count ------------------------------------------------------------------------
+
+    def drop_given_role(self) -> None:
+        """The given role may be repeated once, silently; each role once more, as a fault."""
+        expected = None if self.expects_role else self.given_role.value
+        for word in [word for word in self.words if word.section is Section.ROLE]:
+            if word.kind is _Kind.ROLE:
+                expected = word.text.lower()
+            elif word.kind is _Kind.BARE and word.text.lower() == expected:
+                self.words.remove(word)
+                if self.expects_role:
+                    self.report(FaultKind.UNKNOWN_ROLE, word.place, word.text)
+                return
+            elif word.kind is _Kind.BARE:
+                return
+
+    def cut_at_first_bare_word(self) -> None:
+        for word in self.words:
+            if word.kind is _Kind.BARE:
+                self.cut_at(word.place)
+                return
+
+    def cut_at(self, place: Place) -> None:
+        """The content begins here: neither the words behind it nor their faults count."""
+        self.rest = place
+        self.words = [word for word in self.words if word.place < place]
+        self.faults = [fault for fault in self.faults if fault.place < place]
+
+    def counts(self, place: Place) -> bool:
+        return self.rest is None or place < self.rest
+
+    # -- the fields -------------------------------------------------------------------------------
+
+    def last_of(self, kind: _Kind, section: Section, duplicate: FaultKind) -> str | None:
+        """The word of a section that may come once; the last that says something wins."""
+        markers = [
+            Place(number, -1)
+            for number, run in enumerate(self.runs)
+            if run.opens and run.section is section and self.counts(Place(number, -1))
+        ]
+        for place in markers[1:]:
+            self.report(duplicate, place, "")
+        words = [word for word in self.words if word.kind is kind]
+        if words:
+            return _readable(words[-1].text)
+        if markers and self.is_finished(markers[-1].run) and not self.has_bare_word(section):
+            self.report(_EMPTY[section], self.end_of_section(markers[-1].run), "")
+        return None
+
+    def is_finished(self, run: int) -> bool:
+        """Whether a section came to an end within the header, so that it can be called empty."""
+        end = self.end_of_section(run)
+        return self.counts(end) and (self.closed or end.run < len(self.runs))
+
+    def end_of_section(self, run: int) -> Place:
+        following = range(run + 1, len(self.runs))
+        end = next((number for number in following if self.runs[number].opens), len(self.runs))
+        return Place(end, -1)
+
+    def has_bare_word(self, section: Section) -> bool:
+        return any(word.kind is _Kind.BARE and word.section is section for word in self.words)
+
+    def last_recipient(self) -> str | None:
+        words = [word for word in self.words if word.kind is _Kind.RECIPIENT]
+        for word in words[1:]:
+            self.report(FaultKind.DUPLICATE_RECIPIENT, word.place, word.text)
+        named = [recipient for word in words if (recipient := word.text.removeprefix("to="))]
+        if len(words) == 1 and not named:
+            self.report(FaultKind.EMPTY_RECIPIENT, words[0].place, words[0].text)
+        return _readable(named[-1]) if named else None
+
+    def role_word(self) -> _Word | None:
+        return next((word for word in self.words if word.kind is _Kind.ROLE), None)
+
+    def refuses(self, word: _Word, channel: str | None, recipient: str | None) -> bool:
+        """Whether a word in the role's place is neither a role nor the name of a tool."""
+        may_be_tool = channel != "final" and recipient in NOT_TOOLS and _NAME.fullmatch(word.text)
+        return not (_is_known_role_word(word.text) or may_be_tool)
+
+    def read_role(
+        self, channel: str | None, recipient: str | None
+    ) -> tuple[Role, str | None, str | None]:
+        """The role and the name, and the channel, which may stand in the role's place."""
+        word = self.role_word()
+        if word is None:
+            return self.read_absent_role(channel)
+        if known := _known_role(word.text):
+            return *known, channel
+        if self.is_channel_in_place_of_role(word):
+            self.report(FaultKind.UNKNOWN_ROLE, word.place, word.text)
+            return self.given_role, self.given_name, word.text
+        if glued := _REPEATED_ROLE.fullmatch(word.text.lower()):
+            self.report(FaultKind.UNKNOWN_ROLE, word.place, word.text)
+            role = Role(glued[1])
+            return role, _name_of(role), channel or (glued[2] if self.closed else None)
+        if self.refuses(word, channel, recipient):
+            self.report(FaultKind.UNKNOWN_ROLE, word.place, word.text)
+            return self.given_role, self.given_name, channel
+        return Role.TOOL, _readable(word.text), channel
+
+    def read_absent_role(self, channel: str | None) -> tuple[Role, str | None, str | None]:
+        role, name = self.given_role, self.given_name
+        if self.expects_role:
+            if self.is_finished(0):
+                self.report(FaultKind.UNKNOWN_ROLE, self.end_of_section(0), "")
+            return role, name, channel
+        first = next((word for word in self.words if word.kind is _Kind.BARE), None)
+        if first is not None and self.is_channel_in_place_of_role(first):
+            self.words.remove(first)
+            self.report(FaultKind.UNKNOWN_ROLE, first.place, first.text)
+            channel = first.text
+        return role, name, channel
+
+    def is_channel_in_place_of_role(self, word: _Word) -> bool:
+        return (
+            self.closed
+            and word.text in KNOWN_CHANNELS
+            and word.section is Section.ROLE
+            and all(run.section is not Section.CHANNEL for run in self.runs)
+        )
+
+    def read_type(self) -> str | None:
+        constrain = self.last_of(_Kind.CONSTRAIN, Section.CONSTRAIN, FaultKind.DUPLICATE_CONSTRAIN)
+        bare = [word for word in self.words if word.kind is _Kind.BARE]
+        chosen = None if constrain else _choose_type(bare)
+        left = [word for word in bare if word is not chosen]
+        if left:
+            text = " ".join(word.text for word in left)
+            self.report(FaultKind.UNPARSED_HEADER_TEXT, left[0].place, text)
+        if constrain:
+            return CONSTRAIN_MARKER + constrain
+        return _readable(chosen.text) if chosen else None
+
+    def is_bare(self) -> bool:
+        only = self.words[0] if len(self.words) == 1 else None
+        has_only_role = not self.words or (
+            only is not None and only.kind is _Kind.ROLE and _is_known_role_word(only.text)
+        )
+        return len(self.runs) == 1 and self.rest is None and has_only_role
+
+
+_EMPTY = {
+    Section.CHANNEL: FaultKind.EMPTY_CHANNEL,
+    Section.CONSTRAIN: FaultKind.EMPTY_CONSTRAIN,
+}
+
+
+def _name_of(role: Role) -> str | None:
+    """`tool` alone is a tool of that name: openai_harmony gives its tools no other way out."""
+    return role.value if role is Role.TOOL else None
+
+
+def _known_role(word: str) -> tuple[Role, str | None] | None:
+    """The role and the name of `role` or `role:name`, case aside."""
+    role, colon, name = word.partition(":")
+    if role.lower() not in KNOWN_ROLES or (colon and not name):
+        return None
+    known = Role(role.lower())
+    return known, _readable(name) if name else _name_of(known)
+
+
+def _is_known_role_word(word: str) -> bool:
+    return bool(_known_role(word) or _REPEATED_ROLE.fullmatch(word.lower()))
+
+
+def _choose_type(bare: Sequence[_Word]) -> _Word | None:
+    """One type-shaped word is the type; of several, the first that is a usual type."""
+    if len(bare) == 1 and _TYPE.fullmatch(bare[0].text):
+        return bare[0]
+    if len(bare) < 2:
+        return None
+    return next((word for word in bare if word.text in _PREFERRED_TYPES), None)

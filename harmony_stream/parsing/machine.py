@@ -1,0 +1,443 @@
+"""The machine: what is done with one token, as the table in `states.py` has it.
+
+`Machine.step` takes one piece, looks up its cell, and calls the method of the cell's action. It
+always repairs, and reports faults as `Malformed` events; `EventParser` makes errors of them.
+"""
+
+from __future__ import annotations
+
+from codecs import utf_8_decode
+from typing import TYPE_CHECKING, NamedTuple
+
+import attrs
+
+from harmony_stream.errors import FaultKind, HarmonyParseError
+from harmony_stream.header import Header, Opening, Section
+from harmony_stream.parsing.events import (
+    ContentDelta,
+    EndKind,
+    Event,
+    Malformed,
+    MessageEnd,
+    MessageStart,
+    join_deltas,
+)
+from harmony_stream.parsing.judgement import (
+    Fault,
+    Item,
+    Judgement,
+    data_of,
+    judge,
+    kind_of,
+    text_of,
+)
+from harmony_stream.parsing.states import (
+    TABLE,
+    WORD_FAULTS,
+    Action,
+    Cell,
+    State,
+    TokenKind,
+    expected_in,
+)
+from harmony_stream.vocabulary import FormattingToken, Vocabulary
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from harmony_stream.messages import Role
+
+# Bound once: compared with by identity for each token.
+CONTENT = State.CONTENT
+EXPECT_START = State.EXPECT_START
+
+CHARACTERS_A_TOKEN = 8  # for the limit of a header that comes as marked text
+
+_END_KINDS = {
+    TokenKind.END: EndKind.END,
+    TokenKind.RETURN: EndKind.RETURN,
+    TokenKind.CALL: EndKind.CALL,
+    TokenKind.END_OF_TEXT: EndKind.END_OF_TEXT,
+    TokenKind.END_OF_STREAM: EndKind.TRUNCATED,
+}
+_REAL_ENDS = (EndKind.END, EndKind.RETURN, EndKind.CALL)
+_STATE_OF_SECTION = {section: State(section.value) for section in Section}
+
+
+class Piece(NamedTuple):
+    """One thing fed: a token, a stretch of marked text, or (None) the end of the stream."""
+
+    kind: TokenKind
+    item: Item | None
+    data: bytes
+    start: int
+    stop: int
+
+
+class Machine:
+    """The state of a stream, and one method for each action of the table."""
+
+    __slots__ = (
+        "_first",
+        "_given",
+        "_header",
+        "_header_given",
+        "_header_is_closed",
+        "_held",
+        "_index",
+        "_is_announced",
+        "_items",
+        "_mark",
+        "_max_header_length",
+        "_opening",
+        "_start",
+        "_state",
+        "_stops",
+        "_vocabulary",
+    )
+
+    def __init__(
+        self, vocabulary: Vocabulary, role: Role | None, name: str | None, max_header_length: int
+    ) -> None:
+        self._vocabulary = vocabulary
+        # Whose header the prompt opened; None if it opened none.
+        self._given = (role, name)
+        # In tokens; in characters or bytes if the items are marked text.
+        self._max_header_length = max_header_length
+        # Of the current message: its header, whether `<|message|>` closed it, and whether its
+        # start was emitted (it was not if it stands in the prompt).
+        self._header: Header | None = None
+        self._header_is_closed = False
+        self._is_announced = True
+        self._index = 0
+        # Bytes of an unfinished character, and where the text that is not yet emitted begins.
+        self._held = b""
+        self._mark = 0
+        if role is None:
+            self._expect_start(0)
+        else:
+            self._open(Opening.PROMPT, 0, 0)
+
+    def _step(self, piece: Piece) -> list[Event]:
+        """Do what the table says about this piece in this state."""
+        if self._state is EXPECT_START and self._items and piece.kind is not TokenKind.TEXT:
+            self._imply()  # the bytes of an unfinished character are text after all
+        cell = TABLE[self._state][piece.kind]
+        if cell.action is Action.KEEP and self._is_too_long_with(piece):
+            return self._break_off_at_limit(piece)
+        before = [] if self._is_announced else self._announce()
+        return before + _METHODS[cell.action](self, piece, cell)
+
+    def _piece(self, item: Item, start: int, stop: int) -> Piece:
+        kind = kind_of(self._vocabulary, item)
+        return Piece(kind, item, data_of(self._vocabulary, item), start, stop)
+
+    def _skip(self, piece: Piece, cell: Cell) -> list[Event]:
+        return []
+
+    # -- Between messages -------------------------------------------------------------------------
+
+    def _expect_start(self, position: int) -> None:
+        self._open(Opening.IMPLIED, position, position)
+        self._state = EXPECT_START
+
+    def _wait(self, piece: Piece, cell: Cell) -> list[Event]:
+        """White space is no fault, and it takes whole characters to know it for white space."""
+        data = self._held + piece.data
+        text, used = utf_8_decode(data, "replace", False)
+        blank = text[: len(text) - len(text.lstrip())]
+        piece = self._without_blank(piece, blank)
+        if blank or not self._items:
+            self._open(Opening.IMPLIED, piece.start, piece.start)
+            self._state = EXPECT_START
+        if text != blank:
+            self._imply()
+            return self._step(piece)
+        self._held = data[used:]
+        if self._held:
+            self._append(piece)
+        return []
+
+    def _without_blank(self, piece: Piece, blank: str) -> Piece:
+        """Marked text without the white space in front of it; a token cannot be cut."""
+        if isinstance(piece.item, str) and blank:
+            return self._piece(piece.item[len(blank) :], piece.start + len(blank), piece.stop)
+        if isinstance(piece.item, bytes) and blank:
+            width = len(blank.encode()) - len(self._held)
+            return self._piece(piece.item[width:], piece.start + width, piece.stop)
+        return piece
+
+    def _imply(self) -> None:
+        """What was kept so far is the text of a header that nothing opened."""
+        self._held = b""
+        self._state = State.ROLE
+
+    def _imply_for(self, piece: Piece, cell: Cell) -> list[Event]:
+        self._open(Opening.IMPLIED, piece.start, piece.start)
+        inner = TABLE[State.ROLE][piece.kind]
+        return _METHODS[inner.action](self, piece, inner)
+
+    # -- In a header ------------------------------------------------------------------------------
+
+    def _open(self, opening: Opening, start: int, first: int) -> None:
+        """Open a header that begins at `start`, and whose first item will begin at `first`."""
+        self._state = State.ROLE
+        self._opening = opening
+        self._header_given = self._given
+        self._start = start
+        self._first = first
+        self._items: list[Item] = []
+        self._stops: list[int] = []
+
+    def _open_at(self, piece: Piece, cell: Cell) -> list[Event]:
+        self._open(Opening.START, piece.start, piece.stop)
+        return []
+
+    def _append(self, piece: Piece) -> None:
+        item = piece.item
+        if self._items and isinstance(item, str | bytes) and type(self._items[-1]) is type(item):
+            # Where marked text is cut must not matter: what belongs together is judged together.
+            self._items[-1] += item  # type: ignore[operator]
+            self._stops[-1] = piece.stop
+        elif item is not None:
+            self._items.append(item)
+            self._stops.append(piece.stop)
+
+    def _keep(self, piece: Piece, cell: Cell) -> list[Event]:
+        if not self._items and self._is_very_start(piece):
+            self._start = self._first = piece.stop
+            return []
+        self._append(piece)
+        self._state = cell.next
+        return []
+
+    def _is_very_start(self, piece: Piece) -> bool:
+        """Whether this is `<|startoftext|>` before anything else."""
+        if piece.start > 0 or not isinstance(piece.item, int):
+            return False
+        token = self._vocabulary.formatting_tokens.get(piece.item)
+        return token is FormattingToken.START_OF_TEXT
+
+    def _judge(self, *, closed: bool) -> Judgement:
+        given, items = self._header_given, tuple(self._items)
+        return judge(self._vocabulary, items, self._opening, *given, closed=closed)
+
+    def _close_header(self, piece: Piece, cell: Cell) -> list[Event]:
+        judgement = self._judge(closed=True)
+        faults = self._faults(judgement, piece)
+        return [self._start_message(judgement, piece.stop, closed=True), *faults]
+
+    def _start_message(self, judgement: Judgement, stop: int, *, closed: bool) -> MessageStart:
+        self._header = judgement.header
+        self._header_is_closed = closed
+        self._state = CONTENT
+        return MessageStart(judgement.header, self._index, self._start, stop)
+
+    def _break_off(self, piece: Piece, cell: Cell) -> list[Event]:
+        judgement = self._judge(closed=False)
+        is_truncated = piece.kind is TokenKind.END_OF_STREAM
+        if judgement.is_bare or (is_truncated and judgement.rest is None):
+            harmless = judgement.is_bare and self._opening is not Opening.IMPLIED
+            events = [] if harmless else self._abandon(judgement, piece, cell)
+            self._expect_start(piece.stop)
+            return events
+        return self._begin_content(judgement, piece, _fault_of(cell)) + self._step(piece)
+
+    def _abandon(self, judgement: Judgement, piece: Piece, cell: Cell) -> list[Event]:
+        """Report the text of a header that becomes no message."""
+        text = judgement.text
+        span = (self._start, piece.start) if text else (piece.start, piece.stop)
+        if self._opening is Opening.IMPLIED:
+            fault = self._expected_start(piece)
+            return [Malformed(fault.error, text, *span) if text else fault]
+        faults = tuple(fault for fault in judgement.faults if fault.kind not in WORD_FAULTS)
+        error = self._error(_fault_of(cell), piece)
+        before = self._faults(attrs.evolve(judgement, faults=faults), piece)
+        return [*before, Malformed(error, text, *span)]
+
+    def _begin_content(self, judgement: Judgement, piece: Piece, kind: FaultKind) -> list[Event]:
+        """Start a message whose header `<|message|>` did not close: left-over words are content."""
+        items, starts, stops = self._items, [self._first, *self._stops], self._stops
+        number, skipped = judgement.rest or (len(items), 0)
+        stop = max(0, starts[number] + self._width(items, number, skipped))
+        faults = self._faults(judgement, piece)
+        if self._opening is not Opening.IMPLIED:
+            faults.append(Malformed(self._error(kind, piece), "", piece.start, piece.stop))
+        events = [self._start_message(judgement, stop, closed=False), *faults]
+        for left in range(number, len(items)):
+            rest = self._piece(items[left], starts[left], stops[left])
+            if left == number:
+                rest = rest._replace(data=rest.data[skipped:], start=stop)
+            if rest.stop > 0:  # nothing is emitted of a prompt
+                events += self._step(rest)
+        return join_deltas(events)
+
+    def _width(self, items: list[Item], number: int, skipped: int) -> int:
+        """How far `skipped` bytes reach into an item: nowhere in a token, which is not cut."""
+        if not skipped or isinstance(items[number], int):
+            return 0
+        head = data_of(self._vocabulary, items[number])[:skipped]
+        return len(head.decode()) if isinstance(items[number], str) else skipped
+
+    def _header_length(self) -> int:
+        return self._stops[-1] - self._first if self._stops else 0
+
+    def _is_too_long_with(self, piece: Piece) -> bool:
+        return self._header_length() + piece.stop - piece.start > self._max_header_length
+
+    def _break_off_at_limit(self, piece: Piece) -> list[Event]:
+        room = self._max_header_length - self._header_length()
+        if room and isinstance(piece.item, str | bytes):
+            # Where marked text is cut must not matter: it fills the header up to the limit.
+            head = self._piece(piece.item[:room], piece.start, piece.start + room)
+            tail = self._piece(piece.item[room:], piece.start + room, piece.stop)
+            return self._step(head) + self._step(tail)
+        judgement = self._judge(closed=False)
+        events = self._begin_content(judgement, piece, FaultKind.MISSING_MESSAGE)
+        return events + self._step(piece)
+
+    def _reopen(self, piece: Piece, cell: Cell) -> list[Event]:
+        judgement = self._judge(closed=False)
+        is_empty = judgement.is_bare and not judgement.text.strip()
+        if self._opening is Opening.PROMPT and is_empty:
+            self._open(Opening.REPEATED, piece.start, piece.stop)
+            return []
+        return self._abandon(judgement, piece, cell) + self._open_at(piece, cell)
+
+    # -- In content -------------------------------------------------------------------------------
+
+    def _announce(self) -> list[Event]:
+        """Emit the start of a message that stands in the prompt."""
+        self._is_announced = True
+        assert self._header is not None
+        return [MessageStart(self._header, self._index, 0, 0)]
+
+    def _delta_of(self, piece: Piece, cell: Cell) -> list[Event]:
+        return self._delta(piece.data, piece.start, piece.stop)
+
+    def _delta(self, data: bytes, start: int, stop: int) -> list[Event]:
+        """Emit the whole characters; hold the bytes of an unfinished one."""
+        if self._held:
+            data, start = self._held + data, self._mark
+        text, used = utf_8_decode(data, "replace", False)
+        self._held = data[used:]
+        self._mark = stop if text else start
+        return [self._content(text, start, stop)] if text else []
+
+    def _content(self, text: str, start: int, stop: int) -> ContentDelta:
+        assert self._header is not None
+        return ContentDelta(self._header, self._index, text, start, stop)
+
+    def _flush(self, stop: int) -> list[Event]:
+        """Give up on an unfinished character."""
+        if not self._held:
+            return []
+        text = self._held.decode("utf-8", "replace")
+        self._held = b""
+        return [self._content(text, self._mark, stop)]
+
+    def _ignore(self, piece: Piece, cell: Cell) -> list[Event]:
+        if self._state is EXPECT_START and self._is_very_start(piece):
+            return []
+        error = self._error(_fault_of(cell), piece)
+        return [*self._flush(piece.start), Malformed(error, "", piece.start, piece.stop)]
+
+    def _replace(self, piece: Piece, cell: Cell) -> list[Event]:
+        error = self._error(_fault_of(cell), piece)
+        text = [*self._flush(piece.start), self._content("\ufffd", piece.start, piece.stop)]
+        return [*join_deltas(text), Malformed(error, "", piece.start, piece.stop)]
+
+    def _finish(self, piece: Piece, cell: Cell) -> list[Event]:
+        return self._end_message(_END_KINDS[piece.kind], piece.start, piece.stop)
+
+    def _end_message(self, end: EndKind, start: int, stop: int) -> list[Event]:
+        assert self._header is not None
+        complete = self._header_is_closed and end in _REAL_ENDS
+        events = self._flush(start)
+        events.append(MessageEnd(self._header, self._index, end, complete, start, stop))
+        self._index += 1
+        self._expect_start(stop)
+        return events
+
+    def _next(self, piece: Piece, cell: Cell) -> list[Event]:
+        assert self._header is not None
+        role, name = self._header.role, self._header.name
+        fault = Malformed(self._error(_fault_of(cell), piece), "", piece.start, piece.stop)
+        events = [*self._flush(piece.start), fault]
+        events += self._end_message(EndKind.IMPLICIT, piece.start, piece.start)
+        if piece.kind is TokenKind.START:
+            return events + self._open_at(piece, cell)
+        self._open(Opening.CONTINUED, piece.start, piece.start)
+        self._header_given = (role, name)
+        return events + self._keep(piece, cell)
+
+    # -- Faults -----------------------------------------------------------------------------------
+
+    def _faults(self, judgement: Judgement, end: Piece) -> list[Event]:
+        """The faults of a header that `end` ended; an implied one has its coming as its one."""
+        if self._opening is Opening.IMPLIED:
+            return [self._expected_start(end)]
+        return [self._header_fault(fault, end) for fault in judgement.faults]
+
+    def _header_fault(self, fault: Fault, end: Piece) -> Malformed:
+        items, starts = self._items, [self._first, *self._stops]
+        item: Item | None
+        if fault.item == len(items):
+            item, start, stop = end.item, end.start, end.stop
+        elif fault.item < 0:
+            item = self._vocabulary.special_tokens[FormattingToken.START]
+            start, stop = self._start, self._first
+        else:
+            item, stop = items[fault.item], self._stops[fault.item]
+            start = starts[fault.item] + self._width(items, fault.item, fault.offset)
+        state = _STATE_OF_SECTION[fault.section]
+        error = self._make_error(fault.kind, start, item, fault.text, state)
+        return Malformed(error, "", start, stop)
+
+    def _expected_start(self, end: Piece) -> Malformed:
+        """The fault of an implied header, at its first item, or at the token that closed it."""
+        item = self._items[0] if self._items else end.item
+        stop = self._stops[0] if self._items else end.stop
+        error = self._make_error(FaultKind.EXPECTED_START, self._first, item, "", EXPECT_START)
+        return Malformed(error, "", self._first, stop)
+
+    def _error(self, kind: FaultKind, piece: Piece) -> HarmonyParseError:
+        return self._make_error(kind, piece.start, piece.item, "", self._state)
+
+    def _make_error(
+        self, kind: FaultKind, position: int, item: Item | None, word: str, state: State
+    ) -> HarmonyParseError:
+        return HarmonyParseError(
+            kind=kind,
+            position=position,
+            token=item if isinstance(item, int) else None,
+            token_text=word or ("" if item is None else text_of(self._vocabulary, (item,))),
+            state=state.value,
+            header_text="" if self._state is CONTENT else self._header_text(),
+            expected=WORD_FAULTS.get(kind) or expected_in(state),
+        )
+
+    def _header_text(self) -> str:
+        return text_of(self._vocabulary, tuple(self._items))
+
+
+def _fault_of(cell: Cell) -> FaultKind:
+    assert cell.fault is not None
+    return cell.fault
+
+
+_METHODS: dict[Action, Callable[[Machine, Piece, Cell], list[Event]]] = {
+    Action.SKIP: Machine._skip,
+    Action.WAIT: Machine._wait,
+    Action.IMPLY: Machine._imply_for,
+    Action.OPEN: Machine._open_at,
+    Action.KEEP: Machine._keep,
+    Action.CLOSE: Machine._close_header,
+    Action.BREAK_OFF: Machine._break_off,
+    Action.REOPEN: Machine._reopen,
+    Action.DELTA: Machine._delta_of,
+    Action.IGNORE: Machine._ignore,
+    Action.REPLACE: Machine._replace,
+    Action.FINISH: Machine._finish,
+    Action.NEXT: Machine._next,
+}

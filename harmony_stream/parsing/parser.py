@@ -1,0 +1,440 @@
+"""`EventParser`: tokens in, typed events out, one token at a time.
+
+What happens in which state stands in `states.py`, and how it is done in `machine.py`. Here are the
+ways in: checks, strictness, and two fast paths that lie on top of the machine and know content
+only. `feed` answers from a table of texts; `feed_many` joins the bytes of a whole run of tokens.
+"""
+
+from __future__ import annotations
+
+import operator
+from array import array
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, SupportsIndex
+
+import attrs
+
+from harmony_stream.header import Header, Opening
+from harmony_stream.messages import Role
+from harmony_stream.parsing.events import (
+    ContentDelta,
+    Event,
+    Malformed,
+    extend_joining,
+    join_deltas,
+)
+from harmony_stream.parsing.machine import CONTENT, EXPECT_START, Machine, Piece
+from harmony_stream.parsing.states import State, TokenKind
+from harmony_stream.parsing.text import MarkedText
+from harmony_stream.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
+
+    from harmony_stream.parsing.judgement import Item
+
+_NO_TEXTS: dict[int, str] = {}
+
+# Marked text counts so many characters as one token of a header.
+_CHARACTERS_A_TOKEN = 8
+
+# `feed_many` looks tokens up block by block, so that memory does not grow with the input.
+_BLOCK = 4096
+
+
+class EventParser(Machine):
+    """A state machine that turns the tokens of a stream into typed events.
+
+    Events follow the grammar
+    ``(Malformed | MessageStart (ContentDelta | Malformed)* MessageEnd)*``.
+    Not for several threads at once; `copy` and pickle work at any point.
+
+    Args:
+        role: whose header the prompt opened: with `"assistant"` (the default) the prompt ended
+            with `<|start|>assistant`. None for a whole stream, which begins at `<|start|>`.
+        strict: raise the first fault as a `HarmonyParseError`. If not, a fault becomes a
+            `Malformed` event, and no sequence of tokens raises.
+        vocabulary: what the tokens stand for; o200k_harmony if none is given.
+        max_header_tokens: a header longer than that is broken off, and its left-over words become
+            content. Marked text counts 8 characters as one token.
+
+    The format guide, "Message format", describes what comes in; `states.py`, what is done with it.
+
+    >>> parser = EventParser()
+    >>> for token in [200005, 17196, 200008, 12194, 200002]:
+    ...     for event in parser.feed(token):
+    ...         print(type(event).__name__, event.channel, event.start, event.stop)
+    MessageStart final 0 3
+    ContentDelta final 3 4
+    MessageEnd final 4 5
+    >>> parser.close()
+    ()
+    """
+
+    __slots__ = (
+        "_closed",
+        "_input",
+        "_marked_text",
+        "_max_header_tokens",
+        "_origin",
+        "_position",
+        "_ready",
+        "_strict",
+    )
+
+    def __init__(
+        self,
+        role: Role | str | None = Role.ASSISTANT,
+        *,
+        strict: bool = False,
+        vocabulary: Vocabulary | None = None,
+        max_header_tokens: int = 64,
+    ) -> None:
+        if max_header_tokens < 1:
+            raise ValueError(f"max_header_tokens is {max_header_tokens}, expected at least 1")
+        self._strict = strict
+        self._max_header_tokens = max_header_tokens
+        # What a parser made by `after` goes back to.
+        self._origin: dict[str, Any] | None = None
+        given = None if role is None else Role(role)
+        self._begin(vocabulary or Vocabulary.default(), given, None)
+
+    def _begin(self, vocabulary: Vocabulary, role: Role | None, name: str | None) -> None:
+        super().__init__(vocabulary, role, name, self._max_header_tokens)
+        self._position = 0
+        self._closed = False
+        # A parser takes tokens or marked text, not both: the first thing fed decides.
+        self._input: type[int] | type[str] | None = None
+        self._marked_text: MarkedText | None = None
+        # Texts that `feed` may answer from: all of the vocabulary's inside content, else none.
+        self._ready = _NO_TEXTS
+
+    @classmethod
+    def after(
+        cls,
+        prompt_tokens: Iterable[SupportsIndex],
+        *,
+        strict: bool = False,
+        vocabulary: Vocabulary | None = None,
+        max_header_tokens: int = 64,
+    ) -> EventParser:
+        """A parser that goes on where a prompt ends, also inside a header or inside content.
+
+        It emits nothing of the prompt. If that ends inside content, the first event is a
+        `MessageStart` with an empty span. Positions and indexes count from the first token fed
+        and its message.
+
+        >>> parser = EventParser.after([200006, 173781, 200005, 35644, 200008])
+        >>> [event.to_dict()["type"] for event in parser.feed(12194)]
+        ['message_start', 'content_delta']
+        """
+        parser = cls(None, vocabulary=vocabulary, max_header_tokens=max_header_tokens)
+        parser.feed_many(prompt_tokens)
+        parser._strict = strict
+        parser._begin_here()
+        parser._origin = parser.__getstate__()
+        return parser
+
+    def _begin_here(self) -> None:
+        """Count from here, as if nothing had been fed before."""
+        self._position = self._index = self._start = self._mark = 0
+        self._first = -len(self._items)
+        self._stops = list(range(self._first + 1, 1))
+        self._input = None
+        self._ready = _NO_TEXTS
+        self._is_announced = self._state is not CONTENT
+        self._given = (Role.ASSISTANT, None)
+        if self._state is State.ROLE and self._items and self._judge(closed=False).is_bare:
+            # The usual end of a prompt, `<|start|>assistant`, is the same as a given role.
+            header = self._judge(closed=True).header
+            self._given = (header.role, header.name)
+            self._open(Opening.PROMPT, 0, 0)
+
+    # -- A life -----------------------------------------------------------------------------------
+
+    def reset(self) -> None:
+        """Forget everything that was fed: the parser is as new."""
+        if self._origin is None:
+            self._begin(self._vocabulary, *self._given)
+        else:
+            self.__setstate__({**self._origin, "_origin": self._origin})
+
+    def copy(self) -> EventParser:
+        """A parser in the same state, which goes its own way from here."""
+        twin = EventParser.__new__(EventParser)
+        twin.__setstate__(self.__getstate__())
+        return twin
+
+    __copy__ = copy
+
+    def __getstate__(self) -> dict[str, Any]:
+        names = (*Machine.__slots__, *self.__slots__)
+        return {name: getattr(self, name) for name in names if name != "_ready"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            setattr(self, name, value)
+        self._items, self._stops = list(self._items), list(self._stops)
+        self._marked_text = self._marked_text and self._marked_text.copy()
+        self._refresh()
+
+    # -- What is known ----------------------------------------------------------------------------
+
+    @property
+    def state(self) -> State:
+        """Where in the format the parser stands."""
+        return self._state
+
+    @property
+    def position(self) -> int:
+        """How many tokens were fed (characters, or bytes, of marked text)."""
+        return self._position
+
+    @property
+    def header(self) -> Header | None:
+        """The header of the current message as far as it is known; None between messages."""
+        if self._state is CONTENT:
+            return self._header
+        return None if self._state is EXPECT_START else self._judge(closed=True).header
+
+    # -- Feeding ----------------------------------------------------------------------------------
+
+    def feed(self, token: SupportsIndex) -> tuple[Event, ...]:
+        """Take one token; give what follows from it: one event or none, as a rule.
+
+        Raises:
+            HarmonyParseError: a fault, in strict mode.
+            TypeError: not an integer.
+            ValueError: a negative integer, or the parser was closed, or took marked text before.
+
+        >>> parser = EventParser(role=None)
+        >>> parser.feed(200006), parser.feed(1428), parser.feed(200008)[0].role.value
+        ((), (), 'user')
+        """
+        # Most tokens by far are whole characters of content: 0.3 us here, 2 us below. The type is
+        # checked because a dict answers for 5.0 as for 5.
+        if type(token) is int:
+            text = self._ready.get(token)
+            if text is not None:
+                start = self._position
+                self._position = stop = start + 1
+                return (ContentDelta(self._header, self._index, text, start, stop),)  # type: ignore[arg-type]
+        number = _token_id(token)
+        self._take(int)
+        return tuple(self._checked([], self._feed_token(number)))
+
+    def feed_many(self, tokens: Iterable[SupportsIndex]) -> list[Event]:
+        """Take tokens; adjacent text of one message comes as one delta. The fast way for chunks.
+
+        Raises as `feed` does. The tokens are checked before anything changes. In strict mode the
+        tokens behind a fault are not taken.
+
+        >>> events = EventParser().feed_many([200005, 17196, 200008, 12194, 2375])
+        >>> [event.to_dict()["type"] for event in events]
+        ['message_start', 'content_delta']
+        """
+        ids = _token_ids(tokens)
+        self._take(int)
+        events: list[Event] = []
+        for first in range(0, len(ids), _BLOCK):
+            self._feed_block(ids[first : first + _BLOCK], events)
+        return events
+
+    def feed_text(self, text: str | bytes) -> list[Event]:
+        """Take marked text: special tokens are spelled out in it, and it may be cut anywhere.
+
+        Only for text in which the engine itself wrote the markers. Text from users may spell out
+        markers too, and they would be taken for real ones: feed the token ids if there are any.
+        What may yet become a marker is held back until that is decided.
+
+        Raises:
+            HarmonyParseError: a fault, in strict mode.
+            ValueError: the parser was closed, or took tokens (or the other kind of text) before.
+
+        >>> parser = EventParser()
+        >>> [e.to_dict()["type"] for e in parser.feed_text("<|channel|>final<|message|>Hi <|retu")]
+        ['message_start', 'content_delta']
+        >>> [e.to_dict()["type"] for e in parser.feed_text("rn|>")]
+        ['message_end']
+        """
+        marked_text = self._marked_text or MarkedText(self._vocabulary, type(text))
+        items = marked_text.cut(text)
+        self._take(str)
+        self._marked_text = marked_text
+        events: list[Event] = []
+        for item, width in items:
+            extend_joining(events, self._checked(events, self._feed_item(item, width)))
+        return events
+
+    def close(self) -> tuple[Event, ...]:
+        """End the stream. A second time gives `()`.
+
+        Raises:
+            HarmonyParseError: a fault, in strict mode. The parser is closed all the same.
+
+        >>> parser = EventParser()
+        >>> events = parser.feed_many([200005, 17196, 200008, 12194])
+        >>> [event.end for event in parser.close()]
+        [<EndKind.TRUNCATED: 'truncated'>]
+        """
+        if self._closed:
+            return ()
+        events: list[Event] = []
+        if self._marked_text is not None:
+            for item, width in self._marked_text.rest():
+                events += self._feed_item(item, width)
+        end = Piece(TokenKind.END_OF_STREAM, None, b"", self._position, self._position)
+        events += self._step(end)
+        self._closed = True
+        self._refresh()
+        return tuple(self._checked([], join_deltas(events)))
+
+    def _take(self, kind: type[int] | type[str]) -> None:
+        if self._closed:
+            raise ValueError("the stream was closed: reset() the parser before feeding more")
+        if self._input is None:
+            self._input = kind
+            if kind is str:
+                self._max_header_length = self._max_header_tokens * _CHARACTERS_A_TOKEN
+        elif self._input is not kind:
+            raise ValueError("a parser takes tokens or marked text, not both: reset() it first")
+
+    def _feed_item(self, item: Item, width: int) -> list[Event]:
+        start = self._position
+        self._position = stop = start + width
+        events = self._step(self._piece(item, start, stop))
+        self._refresh()
+        return events
+
+    def _feed_token(self, token: int) -> list[Event]:
+        if self._is_in_content():
+            data = self._bytes_of(token)
+            if data is not None:
+                return self._feed_content(data, 1)
+        return self._feed_item(token, 1)
+
+    def _is_in_content(self) -> bool:
+        return self._state is CONTENT and self._is_announced
+
+    def _bytes_of(self, token: int) -> bytes | None:
+        """The bytes of an ordinary token, None for another one."""
+        table = self._vocabulary.token_bytes
+        known = table[token] if token < len(table) else None
+        return known or self._vocabulary.lookup(token)
+
+    def _feed_content(self, data: bytes, count: int) -> list[Event]:
+        start = self._position
+        self._position = stop = start + count
+        events = self._delta(data, start, stop)
+        self._refresh()
+        return events
+
+    def _refresh(self) -> None:
+        """Open or shut the fast path of `feed`: only inside content, and with no bytes held."""
+        is_open = self._is_in_content() and not self._held and self._input is int
+        self._ready = self._vocabulary.texts if is_open and not self._closed else _NO_TEXTS
+
+    def _checked(self, before: list[Event], events: list[Event]) -> list[Event]:
+        """The events of one step; in strict mode the first fault among them is raised."""
+        if self._strict:
+            for event in events:
+                if isinstance(event, Malformed):
+                    others = [other for other in events if other is not event]
+                    raise attrs.evolve(event.error, events=tuple(join_deltas(before + others)))
+        return events
+
+    def _feed_block(self, ids: list[int], events: list[Event]) -> None:
+        datas = self._look_up(ids)
+        done = 0
+        while done < len(ids):
+            stop = done
+            if self._is_in_content():
+                if datas[done] is None and self._bytes_of(ids[done]) is not None:
+                    datas = tuple(map(self._bytes_of, ids))  # tokens that were never seen before
+                stop = _index_of_none(datas, done)
+            if stop > done:
+                data = b"".join(datas[done:stop])  # type: ignore[arg-type]
+                extend_joining(events, self._feed_content(data, stop - done))
+                done = stop
+            else:
+                extend_joining(events, self._checked(events, self._feed_item(ids[done], 1)))
+                done += 1
+
+    def _look_up(self, ids: list[int]) -> tuple[bytes | None, ...]:
+        """The bytes of ordinary tokens seen before, None for others.
+
+        `itemgetter`, `index` and `join` stay in C: 40-50 ns a token for any script. (Joining texts
+        instead of bytes would lose on emoji, where half of the tokens are parts of characters.)
+        """
+        try:
+            datas: tuple[bytes | None, ...] = itemgetter(*ids, 0)(self._vocabulary.token_bytes)
+        except IndexError:
+            return tuple(map(self._bytes_of, ids))
+        return datas[:-1]
+
+
+def _token_id(token: SupportsIndex) -> int:
+    number = operator.index(token)
+    if number < 0:
+        raise ValueError(f"token {number} is negative: token ids count from 0")
+    return number
+
+
+def _token_ids(tokens: Iterable[SupportsIndex]) -> list[int]:
+    """The tokens as plain integers, checked by `array` in C (5-8 ns each) if they fit there."""
+    given = tokens if isinstance(tokens, list) else list(tokens)
+    try:
+        return array("Q", given).tolist()
+    except (OverflowError, TypeError):
+        return list(map(_token_id, given))
+
+
+def _index_of_none(datas: tuple[bytes | None, ...], first: int) -> int:
+    try:
+        return datas.index(None, first)
+    except ValueError:
+        return len(datas)
+
+
+def iter_events(
+    tokens: Iterable[SupportsIndex],
+    role: Role | str | None = Role.ASSISTANT,
+    *,
+    strict: bool = False,
+    vocabulary: Vocabulary | None = None,
+) -> Iterator[Event]:
+    """The events of tokens as they come, to the end of the stream; see `EventParser`.
+
+    >>> [type(event).__name__ for event in iter_events([200005, 17196, 200008, 13225])]
+    ['MessageStart', 'ContentDelta', 'MessageEnd']
+    """
+    parser = EventParser(role, strict=strict, vocabulary=vocabulary)
+    for token in tokens:
+        yield from parser.feed(token)
+    yield from parser.close()
+
+
+async def aiter_events(
+    tokens: AsyncIterable[SupportsIndex],
+    role: Role | str | None = Role.ASSISTANT,
+    *,
+    strict: bool = False,
+    vocabulary: Vocabulary | None = None,
+) -> AsyncIterator[Event]:
+    """The events of tokens that come asynchronously; see `EventParser`.
+
+    >>> import asyncio
+    >>> async def main():
+    ...     async def engine():
+    ...         for token in [200005, 17196, 200008, 13225]:
+    ...             yield token
+    ...     return [type(event).__name__ async for event in aiter_events(engine())]
+    >>> asyncio.run(main())
+    ['MessageStart', 'ContentDelta', 'MessageEnd']
+    """
+    parser = EventParser(role, strict=strict, vocabulary=vocabulary)
+    async for token in tokens:
+        for event in parser.feed(token):
+            yield event
+    for event in parser.close():
+        yield event

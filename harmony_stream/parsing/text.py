@@ -1,0 +1,109 @@
+"""Marked text: special tokens spelled out in it, in chunks that are cut anywhere.
+
+Text goes to the same state machine as tokens do: a marker as the id of its token, all else as it
+stands. What may yet become a marker is held back.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import attrs
+
+if TYPE_CHECKING:
+    from harmony_stream.vocabulary import Vocabulary
+
+# A lone half of a pair is no character; U+FFFD stands for it, as for broken bytes.
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+@attrs.frozen
+class _Markers:
+    """How special tokens are spelled: a pattern that finds one, and all beginnings of one."""
+
+    pattern: re.Pattern[str]
+    beginnings: frozenset[str]
+    longest: int
+
+
+@lru_cache(maxsize=8)
+def _markers_of(vocabulary: Vocabulary) -> _Markers:
+    # Those of the format come first, since they come most often.
+    formatting = set(vocabulary.formatting_tokens.values())
+    markers = sorted(vocabulary.special_tokens, key=lambda text: (text not in formatting, text))
+    return _Markers(
+        re.compile("|".join(map(re.escape, markers))),
+        frozenset(text[:length] for text in markers for length in range(1, len(text))),
+        max(map(len, markers)),
+    )
+
+
+class MarkedText:
+    """Cuts marked text into items for the machine: ids of markers, and text between them.
+
+    Args:
+        vocabulary: whose special tokens count as markers.
+        kind: `str` or `bytes`: what is fed, and what the texts are.
+    """
+
+    __slots__ = ("_held", "_kind", "_vocabulary")
+
+    def __init__(self, vocabulary: Vocabulary, kind: type[str] | type[bytes]) -> None:
+        self._vocabulary = vocabulary
+        self._kind = kind
+        self._held = ""
+
+    def copy(self) -> MarkedText:
+        """The same, with the same text held back."""
+        twin = MarkedText(self._vocabulary, self._kind)
+        twin._held = self._held
+        return twin
+
+    def cut(self, chunk: str | bytes) -> list[tuple[int | str | bytes, int]]:
+        """Take a chunk; give each item that is certain, with its width in characters or bytes."""
+        text = self._held + self._readable(chunk)
+        certain, self._held = self._split_at_half_marker(text)
+        return self._items(certain)
+
+    def rest(self) -> list[tuple[int | str | bytes, int]]:
+        """What was held back, when nothing follows that could make a marker of it."""
+        text, self._held = self._held, ""
+        return self._items(text)
+
+    def _readable(self, chunk: str | bytes) -> str:
+        if not isinstance(chunk, str | bytes):
+            raise TypeError(f"marked text is str or bytes, not {type(chunk).__name__}")
+        if not isinstance(chunk, self._kind):
+            raise ValueError(f"this parser took {self._kind.__name__} before: reset() it first")
+        # Bytes are cut as characters of the same number: no marker has one above U+007F.
+        return (
+            chunk.decode("latin-1")
+            if isinstance(chunk, bytes)
+            else _LONE_SURROGATE.sub("\ufffd", chunk)
+        )
+
+    def _split_at_half_marker(self, text: str) -> tuple[str, str]:
+        markers = _markers_of(self._vocabulary)
+        # A whole marker at the end must not be taken for the beginning of another one.
+        whole = [match.end() for match in markers.pattern.finditer(text)]
+        first = max(0, *whole[-1:], len(text) - markers.longest + 1)
+        for start in range(first, len(text)):
+            if text[start:] in markers.beginnings:
+                return text[:start], text[start:]
+        return text, ""
+
+    def _items(self, text: str) -> list[tuple[int | str | bytes, int]]:
+        items: list[tuple[int | str | bytes, int]] = []
+        done = 0
+        for marker in _markers_of(self._vocabulary).pattern.finditer(text):
+            items += self._text(text[done : marker.start()])
+            done = marker.end()
+            items.append((self._vocabulary.special_tokens[marker[0]], len(marker[0])))
+        return items + self._text(text[done:])
+
+    def _text(self, text: str) -> list[tuple[int | str | bytes, int]]:
+        if not text:
+            return []
+        return [(text if self._kind is str else text.encode("latin-1"), len(text))]
