@@ -175,9 +175,9 @@ def message_of(header: Header, text: str) -> Message:
     >>> message_of(Header(Role.TOOL, "functions.f", None, "assistant"), "42").author.name
     'functions.f'
     """
-    return Message(
-        author=Author(role=header.role, name=header.name),
-        content=[TextContent(text=text)],
+    return Message._of_checked(
+        author=Author._of_checked(role=header.role, name=header.name),
+        content=[TextContent._of_checked(text=text)],
         channel=header.channel,
         recipient=header.recipient,
         content_type=header.content_type,
