@@ -62,6 +62,10 @@ class HarmonyError(RuntimeError):
     def __hash__(self) -> int:
         return hash((type(self), self.args))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Exceptions pickle by setting attributes, which the frozen ones do not allow.
+        return type(self), self.args
+
 
 # One sentence for each kind. `{what}` is the token or the text at fault, quoted.
 _SENTENCES: dict[FaultKind, str] = {
@@ -235,10 +239,6 @@ class RenderError(HarmonyError):
         where = "" if self.message_index is None else f"message {self.message_index}: "
         what = self.field if self.value is None else f"{self.field} {self.value!r}"
         return f"{where}{what} {self.reason}"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # Exceptions pickle by setting attributes, which these do not allow.
-        return type(self), self.args
 
 
 @attrs.frozen(auto_exc=True, slots=False, str=False)

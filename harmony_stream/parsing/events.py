@@ -224,14 +224,14 @@ def join_deltas(events: Iterable[Event]) -> list[Event]:
 
 def extend_joining(events: list[Event], more: Iterable[Event]) -> None:
     """Append events; text that goes on in the same message makes the last delta longer."""
-    for event in more:
+    for each in more:
         last = events[-1] if events else None
         if (
-            isinstance(event, ContentDelta)
+            isinstance(each, ContentDelta)
             and isinstance(last, ContentDelta)
-            and last.index == event.index
+            and last.index == each.index
         ):
-            text = last.text + event.text
-            events[-1] = ContentDelta(last.header, last.index, text, last.start, event.stop)
+            text = last.text + each.text
+            events[-1] = ContentDelta(last.header, last.index, text, last.start, each.stop)
         else:
-            events.append(event)
+            events.append(each)

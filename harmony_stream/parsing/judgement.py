@@ -22,9 +22,11 @@ from harmony_stream.header import (
     Section,
     read_header,
 )
-from harmony_stream.parsing.states import KIND_OF_FORMATTING_TOKEN, TokenKind
+from harmony_stream.parsing.states import KIND_OF_FORMATTING_TOKEN, TABLE, Action, State, TokenKind
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from harmony_stream.messages import Role
     from harmony_stream.vocabulary import Vocabulary
 
@@ -38,33 +40,62 @@ _SECTION_OF_MARKER = {
 }
 
 
-def kind_of(vocabulary: Vocabulary, item: Item) -> TokenKind:
-    """What an item is to the state machine."""
-    if not isinstance(item, int):
-        return TokenKind.TEXT
-    formatting_token = vocabulary.formatting_tokens.get(item)
-    if formatting_token is not None:
-        return KIND_OF_FORMATTING_TOKEN[formatting_token]
-    if vocabulary.is_special_token(item):
-        return TokenKind.OTHER_SPECIAL
-    return TokenKind.UNKNOWN if vocabulary.lookup(item) is None else TokenKind.TEXT
+class _Tokens(dict[int, tuple[TokenKind, bytes]]):
+    """Kind and bytes of tokens, found out when first asked for."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        super().__init__()
+        self._vocabulary = vocabulary
+
+    def __missing__(self, token: int) -> tuple[TokenKind, bytes]:
+        try:
+            data = self._vocabulary.decode_single_token_bytes(token)
+        except KeyError:
+            return TokenKind.UNKNOWN, _REPLACEMENT  # not kept: there is no end of such ids
+        self[token] = self._kind_of(token), data
+        return self[token]
+
+    def _kind_of(self, token: int) -> TokenKind:
+        formatting_token = self._vocabulary.formatting_tokens.get(token)
+        if formatting_token is not None:
+            return KIND_OF_FORMATTING_TOKEN[formatting_token]
+        is_special = self._vocabulary.is_special_token(token)
+        return TokenKind.OTHER_SPECIAL if is_special else TokenKind.TEXT
 
 
-def data_of(vocabulary: Vocabulary, item: Item) -> bytes:
-    """The bytes of an item; of a special token its spelling; of an unknown one U+FFFD."""
-    if isinstance(item, str):
-        return item.encode()
-    if isinstance(item, bytes):
-        return item
-    try:
-        return vocabulary.decode_single_token_bytes(item)
-    except KeyError:
-        return _REPLACEMENT
+tokens_of = lru_cache(maxsize=8)(_Tokens)
+"""The kinds and bytes of a vocabulary's tokens, one table for all its parsers."""
+
+
+@lru_cache(maxsize=8)
+def tokens_not_kept(vocabulary: Vocabulary) -> frozenset[int]:
+    """The tokens that end a header, in one way or another."""
+    row = TABLE[State.ROLE]
+    return frozenset(
+        token
+        for token, formatting_token in vocabulary.formatting_tokens.items()
+        if row[KIND_OF_FORMATTING_TOKEN[formatting_token]].action is not Action.KEEP
+    )
+
+
+def kind_and_data(vocabulary: Vocabulary, item: Item) -> tuple[TokenKind, bytes]:
+    """What an item is to the machine, and its bytes; of an unknown token those of U+FFFD."""
+    if isinstance(item, int):
+        return tokens_of(vocabulary)[item]
+    return TokenKind.TEXT, item.encode() if isinstance(item, str) else item
 
 
 def text_of(vocabulary: Vocabulary, items: tuple[Item, ...]) -> str:
     """The text of items, special tokens spelled out."""
-    return b"".join(data_of(vocabulary, item) for item in items).decode("utf-8", "replace")
+    datas = [kind_and_data(vocabulary, item)[1] for item in items]
+    return b"".join(datas).decode("utf-8", "replace")
+
+
+def plain_text_of(vocabulary: Vocabulary, items: Iterable[Item]) -> str:
+    """The text of items, without special tokens."""
+    pairs = [kind_and_data(vocabulary, item) for item in items]
+    texts = [data for kind, data in pairs if kind in (TokenKind.TEXT, TokenKind.UNKNOWN)]
+    return b"".join(texts).decode("utf-8", "replace")
 
 
 @attrs.frozen
@@ -97,14 +128,12 @@ class Judgement:
         rest: of a header that `<|message|>` did not close: the item in which the content begins,
             and the bytes of that item before it; or None.
         is_bare: whether it holds nothing but its role.
-        text: all its text, without special tokens.
     """
 
     header: Header
     faults: tuple[Fault, ...]
     rest: tuple[int, int] | None
     is_bare: bool
-    text: str
 
 
 @attrs.frozen
@@ -153,10 +182,7 @@ def judge(
         rest = stretches[reading.rest.run].locate(runs[reading.rest.run].text, reading.rest.offset)
         faults = [fault for fault in faults if (fault.item, fault.offset) < rest]
     faults.sort(key=lambda fault: (fault.item, fault.offset))
-    text = b"".join(piece for stretch in stretches for piece in stretch.pieces)
-    return Judgement(
-        reading.header, tuple(faults), rest, reading.is_bare, text.decode("utf-8", "replace")
-    )
+    return Judgement(reading.header, tuple(faults), rest, reading.is_bare)
 
 
 def _cut_into_stretches(
@@ -166,10 +192,10 @@ def _cut_into_stretches(
     stretches = [_Stretch(Section.ROLE, True, 0, ())]
     faults: list[Fault] = []
     for number, item in enumerate(items):
-        kind = kind_of(vocabulary, item)
+        kind, data = kind_and_data(vocabulary, item)
         last = stretches[-1]
         if kind is TokenKind.TEXT or kind is TokenKind.UNKNOWN:
-            pieces = (*last.pieces, data_of(vocabulary, item))
+            pieces = (*last.pieces, data)
             stretches[-1] = attrs.evolve(last, pieces=pieces)
         elif section := _SECTION_OF_MARKER.get(kind):
             stretches.append(_Stretch(section, True, number + 1, ()))

@@ -7,7 +7,7 @@ always repairs, and reports faults as `Malformed` events; `EventParser` makes er
 from __future__ import annotations
 
 from codecs import utf_8_decode
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import attrs
 
@@ -26,9 +26,9 @@ from harmony_stream.parsing.judgement import (
     Fault,
     Item,
     Judgement,
-    data_of,
     judge,
-    kind_of,
+    kind_and_data,
+    plain_text_of,
     text_of,
 )
 from harmony_stream.parsing.states import (
@@ -64,7 +64,8 @@ _REAL_ENDS = (EndKind.END, EndKind.RETURN, EndKind.CALL)
 _STATE_OF_SECTION = {section: State(section.value) for section in Section}
 
 
-class Piece(NamedTuple):
+@attrs.define
+class Piece:
     """One thing fed: a token, a stretch of marked text, or (None) the end of the stream."""
 
     kind: TokenKind
@@ -87,6 +88,7 @@ class Machine:
         "_index",
         "_is_announced",
         "_items",
+        "_length",
         "_mark",
         "_max_header_length",
         "_opening",
@@ -125,12 +127,13 @@ class Machine:
         cell = TABLE[self._state][piece.kind]
         if cell.action is Action.KEEP and self._is_too_long_with(piece):
             return self._break_off_at_limit(piece)
-        before = [] if self._is_announced else self._announce()
-        return before + _METHODS[cell.action](self, piece, cell)
+        if not self._is_announced:
+            return self._announce() + self._step(piece)
+        return _METHODS[cell.action](self, piece, cell)
 
     def _piece(self, item: Item, start: int, stop: int) -> Piece:
-        kind = kind_of(self._vocabulary, item)
-        return Piece(kind, item, data_of(self._vocabulary, item), start, stop)
+        kind, data = kind_and_data(self._vocabulary, item)
+        return Piece(kind, item, data, start, stop)
 
     def _skip(self, piece: Piece, cell: Cell) -> list[Event]:
         return []
@@ -188,6 +191,7 @@ class Machine:
         self._first = first
         self._items: list[Item] = []
         self._stops: list[int] = []
+        self._length = 0
 
     def _open_at(self, piece: Piece, cell: Cell) -> list[Event]:
         self._open(Opening.START, piece.start, piece.stop)
@@ -195,6 +199,7 @@ class Machine:
 
     def _append(self, piece: Piece) -> None:
         item = piece.item
+        self._length += piece.stop - piece.start
         if self._items and isinstance(item, str | bytes) and type(self._items[-1]) is type(item):
             # Where marked text is cut must not matter: what belongs together is judged together.
             self._items[-1] += item  # type: ignore[operator]
@@ -245,14 +250,15 @@ class Machine:
 
     def _abandon(self, judgement: Judgement, piece: Piece, cell: Cell) -> list[Event]:
         """Report the text of a header that becomes no message."""
-        text = judgement.text
+        fed = [item for item, stop in zip(self._items, self._stops, strict=True) if stop > 0]
+        text = plain_text_of(self._vocabulary, fed)
         span = (self._start, piece.start) if text else (piece.start, piece.stop)
         if self._opening is Opening.IMPLIED:
             fault = self._expected_start(piece)
             return [Malformed(fault.error, text, *span) if text else fault]
-        faults = tuple(fault for fault in judgement.faults if fault.kind not in WORD_FAULTS)
+        of_tokens = tuple(fault for fault in judgement.faults if fault.kind not in WORD_FAULTS)
         error = self._error(_fault_of(cell), piece)
-        before = self._faults(attrs.evolve(judgement, faults=faults), piece)
+        before = self._faults(attrs.evolve(judgement, faults=of_tokens), piece)
         return [*before, Malformed(error, text, *span)]
 
     def _begin_content(self, judgement: Judgement, piece: Piece, kind: FaultKind) -> list[Event]:
@@ -267,7 +273,7 @@ class Machine:
         for left in range(number, len(items)):
             rest = self._piece(items[left], starts[left], stops[left])
             if left == number:
-                rest = rest._replace(data=rest.data[skipped:], start=stop)
+                rest = attrs.evolve(rest, data=rest.data[skipped:], start=stop)
             if rest.stop > 0:  # nothing is emitted of a prompt
                 events += self._step(rest)
         return join_deltas(events)
@@ -276,17 +282,14 @@ class Machine:
         """How far `skipped` bytes reach into an item: nowhere in a token, which is not cut."""
         if not skipped or isinstance(items[number], int):
             return 0
-        head = data_of(self._vocabulary, items[number])[:skipped]
+        head = kind_and_data(self._vocabulary, items[number])[1][:skipped]
         return len(head.decode()) if isinstance(items[number], str) else skipped
 
-    def _header_length(self) -> int:
-        return self._stops[-1] - self._first if self._stops else 0
-
     def _is_too_long_with(self, piece: Piece) -> bool:
-        return self._header_length() + piece.stop - piece.start > self._max_header_length
+        return self._length + piece.stop - piece.start > self._max_header_length
 
     def _break_off_at_limit(self, piece: Piece) -> list[Event]:
-        room = self._max_header_length - self._header_length()
+        room = self._max_header_length - self._length
         if room and isinstance(piece.item, str | bytes):
             # Where marked text is cut must not matter: it fills the header up to the limit.
             head = self._piece(piece.item[:room], piece.start, piece.start + room)
@@ -298,8 +301,8 @@ class Machine:
 
     def _reopen(self, piece: Piece, cell: Cell) -> list[Event]:
         judgement = self._judge(closed=False)
-        is_empty = judgement.is_bare and not judgement.text.strip()
-        if self._opening is Opening.PROMPT and is_empty:
+        is_empty = not plain_text_of(self._vocabulary, self._items).strip()
+        if self._opening is Opening.PROMPT and judgement.is_bare and is_empty:
             self._open(Opening.REPEATED, piece.start, piece.stop)
             return []
         return self._abandon(judgement, piece, cell) + self._open_at(piece, cell)
@@ -376,8 +379,10 @@ class Machine:
     def _faults(self, judgement: Judgement, end: Piece) -> list[Event]:
         """The faults of a header that `end` ended; an implied one has its coming as its one."""
         if self._opening is Opening.IMPLIED:
-            return [self._expected_start(end)]
-        return [self._header_fault(fault, end) for fault in judgement.faults]
+            faults = [self._expected_start(end)]
+        else:
+            faults = [self._header_fault(fault, end) for fault in judgement.faults]
+        return [fault for fault in faults if fault.stop > 0]  # nothing is emitted of a prompt
 
     def _header_fault(self, fault: Fault, end: Piece) -> Malformed:
         items, starts = self._items, [self._first, *self._stops]

@@ -32,7 +32,7 @@ before the next token, as if a stop token had come (`missing_message`); that tok
 
 from __future__ import annotations
 
-from enum import Enum, StrEnum
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 import attrs
@@ -55,7 +55,7 @@ class State(StrEnum):
     CONTENT = "CONTENT"
 
 
-class TokenKind(Enum):
+class TokenKind(StrEnum):
     """What a token is, as far as the machine cares."""
 
     START = "<|start|>"
@@ -80,7 +80,7 @@ KIND_OF_FORMATTING_TOKEN: Mapping[FormattingToken, TokenKind] = {
 }
 
 
-class Action(Enum):
+class Action(StrEnum):
     """What is done with a token. The parser has one method for each."""
 
     SKIP = "skip"
