@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import attrs
 
@@ -122,8 +122,7 @@ class Opening(StrEnum):
     """By `<|channel|>` inside content: the role is that of the message before."""
 
 
-@attrs.frozen
-class Run:
+class Run(NamedTuple):
     """Header text between two special tokens.
 
     Attributes:
@@ -137,16 +136,14 @@ class Run:
     opens: bool
 
 
-@attrs.frozen(order=True)
-class Place:
+class Place(NamedTuple):
     """A character of a header: which run, and its offset there; -1 is the token before the run."""
 
     run: int
     offset: int
 
 
-@attrs.frozen
-class HeaderFault:
+class HeaderFault(NamedTuple):
     """Something wrong with a header: what, where, and the text at fault."""
 
     kind: FaultKind
@@ -154,8 +151,7 @@ class HeaderFault:
     text: str
 
 
-@attrs.frozen
-class HeaderReading:
+class HeaderReading(NamedTuple):
     """What a header says.
 
     Attributes:
@@ -193,8 +189,7 @@ class _Kind(StrEnum):
     BARE = "bare"
 
 
-@attrs.frozen
-class _Word:
+class _Word(NamedTuple):
     kind: _Kind
     text: str
     place: Place

@@ -9,9 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from functools import lru_cache
 from itertools import accumulate
-from typing import TYPE_CHECKING, TypeAlias
-
-import attrs
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from harmony_stream.errors import FaultKind
 from harmony_stream.header import (
@@ -98,8 +96,7 @@ def plain_text_of(vocabulary: Vocabulary, items: Iterable[Item]) -> str:
     return b"".join(texts).decode("utf-8", "replace")
 
 
-@attrs.frozen
-class Fault:
+class Fault(NamedTuple):
     """A fault of a header.
 
     Attributes:
@@ -118,8 +115,7 @@ class Fault:
     text: str = ""
 
 
-@attrs.frozen
-class Judgement:
+class Judgement(NamedTuple):
     """What the items of a header say.
 
     Attributes:
@@ -136,8 +132,7 @@ class Judgement:
     is_bare: bool
 
 
-@attrs.frozen
-class _Stretch:
+class _Stretch(NamedTuple):
     """The items of one run: the first, and the bytes of each."""
 
     section: Section
@@ -196,7 +191,7 @@ def _cut_into_stretches(
         last = stretches[-1]
         if kind is TokenKind.TEXT or kind is TokenKind.UNKNOWN:
             pieces = (*last.pieces, data)
-            stretches[-1] = attrs.evolve(last, pieces=pieces)
+            stretches[-1] = last._replace(pieces=pieces)
         elif section := _SECTION_OF_MARKER.get(kind):
             stretches.append(_Stretch(section, True, number + 1, ()))
         else:

@@ -7,9 +7,7 @@ always repairs, and reports faults as `Malformed` events; `EventParser` makes er
 from __future__ import annotations
 
 from codecs import utf_8_decode
-from typing import TYPE_CHECKING
-
-import attrs
+from typing import TYPE_CHECKING, NamedTuple
 
 from harmony_stream.errors import FaultKind, HarmonyParseError
 from harmony_stream.header import Header, Opening, Section
@@ -64,8 +62,7 @@ _REAL_ENDS = (EndKind.END, EndKind.RETURN, EndKind.CALL)
 _STATE_OF_SECTION = {section: State(section.value) for section in Section}
 
 
-@attrs.define
-class Piece:
+class Piece(NamedTuple):
     """One thing fed: a token, a stretch of marked text, or (None) the end of the stream."""
 
     kind: TokenKind
@@ -258,7 +255,7 @@ class Machine:
             return [Malformed(fault.error, text, *span) if text else fault]
         of_tokens = tuple(fault for fault in judgement.faults if fault.kind not in WORD_FAULTS)
         error = self._error(_fault_of(cell), piece)
-        before = self._faults(attrs.evolve(judgement, faults=of_tokens), piece)
+        before = self._faults(judgement._replace(faults=of_tokens), piece)
         return [*before, Malformed(error, text, *span)]
 
     def _begin_content(self, judgement: Judgement, piece: Piece, kind: FaultKind) -> list[Event]:
@@ -273,7 +270,7 @@ class Machine:
         for left in range(number, len(items)):
             rest = self._piece(items[left], starts[left], stops[left])
             if left == number:
-                rest = attrs.evolve(rest, data=rest.data[skipped:], start=stop)
+                rest = rest._replace(data=rest.data[skipped:], start=stop)
             if rest.stop > 0:  # nothing is emitted of a prompt
                 events += self._step(rest)
         return join_deltas(events)

@@ -33,9 +33,7 @@ before the next token, as if a stop token had come (`missing_message`); that tok
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING
-
-import attrs
+from typing import TYPE_CHECKING, NamedTuple
 
 from harmony_stream.errors import FaultKind
 from harmony_stream.header import KNOWN_CHANNELS, KNOWN_ROLES
@@ -111,8 +109,7 @@ class Action(StrEnum):
     """The message ends without an end token, and a header opens."""
 
 
-@attrs.frozen
-class Cell:
+class Cell(NamedTuple):
     """What happens when a token of some kind comes in some state.
 
     Attributes:

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING
-
-import attrs
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from harmony_stream.vocabulary import Vocabulary
@@ -19,8 +17,7 @@ if TYPE_CHECKING:
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-@attrs.frozen
-class _Markers:
+class _Markers(NamedTuple):
     """How special tokens are spelled: a pattern that finds one, and all beginnings of one."""
 
     pattern: re.Pattern[str]
