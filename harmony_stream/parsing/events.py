@@ -224,14 +224,11 @@ def join_deltas(events: Iterable[Event]) -> list[Event]:
 
 def extend_joining(events: list[Event], more: Iterable[Event]) -> None:
     """Append events; text that goes on in the same message makes the last delta longer."""
-    for each in more:
-        last = events[-1] if events else None
-        if (
-            isinstance(each, ContentDelta)
-            and isinstance(last, ContentDelta)
-            and last.index == each.index
-        ):
-            text = last.text + each.text
-            events[-1] = ContentDelta(last.header, last.index, text, last.start, each.stop)
-        else:
-            events.append(each)
+    for event in more:
+        if isinstance(event, ContentDelta) and events:
+            last = events[-1]
+            if isinstance(last, ContentDelta) and last.index == event.index:
+                text = last.text + event.text
+                events[-1] = ContentDelta(last.header, last.index, text, last.start, event.stop)
+                continue
+        events.append(event)

@@ -77,6 +77,7 @@ class Machine:
 
     __slots__ = (
         "_first",
+        "_follows_tokens",
         "_given",
         "_header",
         "_header_given",
@@ -101,6 +102,8 @@ class Machine:
         self._vocabulary = vocabulary
         # Whose header the prompt opened; None if it opened none.
         self._given = (role, name)
+        # Whether tokens of a prompt came before the first that is fed.
+        self._follows_tokens = False
         # In tokens; in characters or bytes if the items are marked text.
         self._max_header_length = max_header_length
         # Of the current message: its header, whether `<|message|>` closed it, and whether its
@@ -215,7 +218,7 @@ class Machine:
 
     def _is_very_start(self, piece: Piece) -> bool:
         """Whether this is `<|startoftext|>` before anything else."""
-        if piece.start > 0 or not isinstance(piece.item, int):
+        if piece.start > 0 or self._follows_tokens or not isinstance(piece.item, int):
             return False
         token = self._vocabulary.formatting_tokens.get(piece.item)
         return token is FormattingToken.START_OF_TEXT

@@ -142,6 +142,7 @@ class EventParser(Machine):
 
     def _begin_here(self) -> None:
         """Count from here, as if nothing had been fed before."""
+        self._follows_tokens = self._position > 0
         self._position = self._index = self._start = self._first = self._mark = 0
         self._stops = [0] * len(self._items)
         self._input = None
@@ -350,29 +351,28 @@ class EventParser(Machine):
 
     def _checked(self, before: list[Event], events: list[Event]) -> list[Event]:
         """The events of one step; in strict mode the first fault among them is raised."""
-        if self._strict:
-            for event in events:
-                if isinstance(event, Malformed):
-                    others = [other for other in events if other is not event]
-                    raise attrs.evolve(event.error, events=tuple(join_deltas(before + others)))
+        for event in events if self._strict else ():
+            if isinstance(event, Malformed):
+                others = [other for other in events if other is not event]
+                raise attrs.evolve(event.error, events=tuple(join_deltas(before + others)))
         return events
 
     def _feed_block(self, ids: list[int], events: list[Event]) -> None:
         datas = self._look_up(ids)
         done = 0
         while done < len(ids):
-            if datas[done] is None and self._is_ordinary(ids[done]):
+            if self._parts and datas[done] is None and self._is_ordinary(ids[done]):
                 datas = tuple(map(self._bytes_of, ids))  # tokens that were never seen before
-            if datas[done] is not None and self._is_in_content():
+            if self._parts and datas[done] is not None:
                 stop = _index_of_none(datas, done)
                 data = b"".join(datas[done:stop])  # type: ignore[arg-type]
                 extend_joining(events, self._feed_content(data, stop - done))
-                done = stop
             else:
                 done += self._keep_header(ids, done)
-                token = operator.index(ids[done])
-                extend_joining(events, self._checked(events, self._feed_item(token, 1)))
-                done += 1
+                stop = done + 1
+                step = self._feed_item(operator.index(ids[done]), 1)
+                extend_joining(events, self._checked(events, step))
+            done = stop
 
     def _is_ordinary(self, token: int) -> bool:
         is_special = self._vocabulary.is_special_token(token)
