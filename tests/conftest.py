@@ -1,6 +1,7 @@
 """What several test files share."""
 
 import base64
+import os
 from pathlib import Path
 
 import pytest
@@ -24,3 +25,13 @@ def official_vocabulary_file(tmp_path_factory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TIKTOKEN_ENCODINGS_BASE", str(path.parent))
         yield path
+
+
+def pytest_sessionfinish(session):
+    """Nothing may be skipped silently where the project checks itself."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    skipped = reporter.stats.get("skipped", []) if reporter else []
+    if os.environ.get("CI") and skipped and session.exitstatus == 0:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        for report in skipped:
+            reporter.write_line(f"skipped, which is a failure here: {report.nodeid}", red=True)
