@@ -403,7 +403,7 @@ class _Reader:
         if word is None:
             return self.read_absent_role(channel)
         if known := _known_role(word.text):
-            return *known, channel
+            return *known, channel or self.channel_behind_role()
         if self.is_channel_in_place_of_role(word):
             self.report(FaultKind.UNKNOWN_ROLE, word.place, word.text)
             return self.given_role, self.given_name, word.text
@@ -416,17 +416,34 @@ class _Reader:
             return self.given_role, self.given_name, channel
         return Role.TOOL, _readable(word.text), channel
 
+    def channel_behind_role(self) -> str | None:
+        """The channel where its marker was left out: thinking must not pass for an answer."""
+        bare = next((word for word in self.words if word.kind is _Kind.BARE), None)
+        if bare is None or not self.is_channel_in_place_of_role(bare):
+            return None
+        self.words.remove(bare)
+        self.report(FaultKind.UNPARSED_HEADER_TEXT, bare.place, bare.text)
+        return bare.text
+
     def read_absent_role(self, channel: str | None) -> tuple[Role, str | None, str | None]:
+        """The given role; a first word that repeats it, or that names the channel, is no type."""
         role, name = self.given_role, self.given_name
         if self.expects_role:
             if self.is_finished(0):
                 self.report(FaultKind.UNKNOWN_ROLE, self.end_of_section(0), "")
             return role, name, channel
         first = next((word for word in self.words if word.kind is _Kind.BARE), None)
-        if first is not None and self.is_channel_in_place_of_role(first):
-            self.words.remove(first)
-            self.report(FaultKind.UNKNOWN_ROLE, first.place, first.text)
+        if first is None or first.section is not Section.ROLE:
+            return role, name, channel
+        glued = _REPEATED_ROLE.fullmatch(first.text.lower())
+        if self.is_channel_in_place_of_role(first):
             channel = first.text
+        elif glued and glued[1] == role.value:
+            channel = channel or glued[2]
+        else:
+            return role, name, channel
+        self.words.remove(first)
+        self.report(FaultKind.UNKNOWN_ROLE, first.place, first.text)
         return role, name, channel
 
     def is_channel_in_place_of_role(self, word: _Word) -> bool:
