@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from harmony_stream import LoadError, Vocabulary, cli, iter_events
+from harmony_stream.commands import replay as replay_command
 from harmony_stream.token_log import TokenLogError, parse_log
 
 START, CHANNEL, MESSAGE, END, RETURN, CALL = 200006, 200005, 200008, 200007, 200002, 200012
@@ -336,7 +337,7 @@ def test_a_damaged_vocabulary_is_told_in_one_line(log, capsys, monkeypatch):
     def fail(*args):
         raise LoadError("o200k_harmony.bin", "the data of the library are damaged")
 
-    monkeypatch.setattr(cli, "iter_events", fail)
+    monkeypatch.setattr(replay_command, "iter_events", fail)
     assert cli.main(["replay", log(TOKENS)]) == 2
     expected = "vocabulary o200k_harmony.bin: the data of the library are damaged"
     assert capsys.readouterr().err == f"harmony-stream: {expected}\n"
@@ -363,8 +364,10 @@ def test_events_are_printed_as_json_one_a_line(options, replay):
 def test_a_log_is_played_in_time_and_flushed_before_each_wait(log, monkeypatch):
     out, now, seen = io.StringIO(), [100.0], []
     out.flush = lambda: seen.append((now[0], "Hi" in out.getvalue()))
-    monkeypatch.setattr(cli.time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(cli.time, "sleep", lambda seconds: now.__setitem__(0, now[0] + seconds))
+    monkeypatch.setattr(replay_command.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(
+        replay_command.time, "sleep", lambda seconds: now.__setitem__(0, now[0] + seconds)
+    )
     with contextlib.redirect_stdout(out):
         cli.main(["replay", log(TOKENS), "--speed", "4"])
     # The text, the fourth token, is there before the fifth one is awaited.
@@ -451,7 +454,7 @@ def test_an_interrupt_ends_the_line_and_the_command(log, monkeypatch, capsys):
         yield from list(iter_events(tokens, role))[:2]
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli, "iter_events", interrupted)
+    monkeypatch.setattr(replay_command, "iter_events", interrupted)
     assert cli.main(["replay", log(TOKENS)]) == 130
     assert capsys.readouterr() == ("assistant final | answer\n  Hi\n", "")
 

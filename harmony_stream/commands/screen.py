@@ -1,0 +1,192 @@
+r"""The screen: shows a stream to a person as it arises.
+
+What a log says is data: nothing in it can colour the terminal, move its cursor, or pass for a
+heading, since control characters are shown as `\x1b` and content is set in by two columns.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from functools import cache
+from typing import TYPE_CHECKING, TextIO
+
+import attrs
+
+from harmony_stream.messages import Role
+from harmony_stream.parsing.events import (
+    ContentDelta,
+    EndKind,
+    Event,
+    Malformed,
+    MessageEnd,
+    MessageStart,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from harmony_stream.header import Header
+
+# What moves a terminal's cursor or colours it, breaks lines, or turns the direction of text.
+_UNSAFE = (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029, *range(0x202A, 0x202F))
+_UNSAFE_ISOLATES = range(0x2066, 0x206A)
+
+
+def _spell(code: int) -> str:
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
+VISIBLE_LINE = {code: _spell(code) for code in (*_UNSAFE, *_UNSAFE_ISOLATES)}
+_VISIBLE = {code: text for code, text in VISIBLE_LINE.items() if chr(code) not in "\n\t"}
+
+
+@attrs.frozen
+class _Look:
+    """How a kind of message is shown: its name, and the styles of its heading and content."""
+
+    label: str
+    heading: str
+    content: str
+
+
+_THINKING = _Look("thinking", "magenta", "dim italic")
+_PREAMBLE = _Look("preamble", "bold cyan", "cyan")
+_CALL = _Look("tool call", "bold yellow", "yellow")
+_ANSWER = _Look("answer", "bold green", "none")
+_RESULT = _Look("tool result", "bold blue", "blue")
+_INPUT = _Look("", "bold", "none")
+_QUIET, _ALARM, _RULE = "dim", "bold red", "bold reverse"
+
+
+def _look_of(header: Header) -> _Look:
+    if header.role is not Role.ASSISTANT:
+        return _RESULT if header.role is Role.TOOL else _INPUT
+    if header.is_tool_call:
+        return _CALL
+    if header.is_reasoning:
+        return _THINKING
+    return _PREAMBLE if header.channel == "commentary" else _ANSWER
+
+
+def _heading(header: Header, look: _Look) -> str:
+    author = header.role.value if header.name is None else f"{header.role.value}:{header.name}"
+    place = filter(None, (author, header.channel))
+    recipient = header.recipient
+    if recipient is not None and not header.is_tool_call:
+        recipient = f"to {recipient}"
+    data_type = header.data_type and f"({header.data_type})"
+    purpose = filter(None, (look.label, recipient, data_type))
+    return " | ".join(filter(None, (" ".join(place), " ".join(purpose))))
+
+
+_ENDINGS = {
+    EndKind.TRUNCATED: "truncated: the stream ends here",
+    EndKind.IMPLICIT: "implicit: the next message begins without an end of this one",
+}
+
+
+def _ending(event: MessageEnd) -> str:
+    ending = _ENDINGS.get(event.end, event.end.value)
+    is_lost = _is_lost_call(event)
+    return f"{ending}; the call is incomplete and must not be executed" if is_lost else ending
+
+
+def _is_lost_call(event: MessageEnd) -> bool:
+    return event.header.is_tool_call and not event.complete
+
+
+class Screen:
+    """Shows streams to a person, each piece of text as soon as it is known."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+        self._codes = _style_codes(out)
+        self._is_at_margin = True
+        self._is_first = True
+
+    def play(self, title: str, tokens: int, events: Iterable[Event]) -> int:
+        """Show one stream of so many tokens to its end; give the number of its problems."""
+        if title:
+            self._line(f"== {title} ==", _RULE, gap=True)
+        counts: Counter[type[Event]] = Counter()
+        try:
+            for event in events:
+                counts[type(event)] += 1
+                self._show(event)
+        finally:
+            self._to_margin()  # also if the user breaks off
+        problems = counts[Malformed]
+        summary = _summary(tokens, counts[MessageStart], problems)
+        self._line(summary, _ALARM if problems else _QUIET, gap=True)
+        return problems
+
+    def _show(self, event: Event) -> None:
+        if isinstance(event, ContentDelta):
+            self._content(event.text, _look_of(event.header).content)
+        elif isinstance(event, MessageStart):
+            look = _look_of(event.header)
+            self._line(_heading(event.header, look), look.heading, gap=True)
+        elif isinstance(event, MessageEnd):
+            self._line(f"-- {_ending(event)}", _ALARM if _is_lost_call(event) else _QUIET)
+        else:
+            self._line(f"!! {event.error.kind}: {event.error}", _ALARM)
+            if event.text:
+                self._line(f"!! text outside any message: {event.text!r}", _ALARM)
+
+    def _content(self, text: str, style: str) -> None:
+        # No other line breaks than \n are left after the translation.
+        for line in text.translate(_VISIBLE).splitlines(keepends=True):
+            is_set_in = self._is_at_margin and line != "\n"
+            self._write(f"  {line}" if is_set_in else line, style)
+            self._is_at_margin = line.endswith("\n")
+
+    def _line(self, text: str, style: str, *, gap: bool = False) -> None:
+        self._to_margin()
+        if gap and not self._is_first:
+            self._out.write("\n")
+        self._is_first = False
+        self._write(text.translate(VISIBLE_LINE), style)
+        self._out.write("\n")
+
+    def _to_margin(self) -> None:
+        if not self._is_at_margin:
+            self._out.write("\n")
+        self._is_at_margin = True
+
+    def _write(self, text: str, style: str) -> None:
+        before, after = self._codes(style)
+        self._out.write(f"{before}{text}{after}")
+
+
+def _summary(tokens: int, messages: int, problems: int) -> str:
+    counted = ((tokens, "token"), (messages, "message"), (problems, "problem"))
+    return ", ".join(f"{number} {noun}{'s' * (number != 1)}" for number, noun in counted)
+
+
+def _plain(style: str) -> tuple[str, str]:
+    return "", ""
+
+
+def _style_codes(out: TextIO) -> Callable[[str], tuple[str, str]]:
+    """What to write before and after text in a style; nothing where plain text is due."""
+    is_wanted = out.isatty() or os.environ.get("FORCE_COLOR")
+    if os.environ.get("NO_COLOR") or not is_wanted:
+        return _plain
+    try:
+        from rich.console import Console  # an extra, and slow to import
+        from rich.text import Text
+    except ImportError:
+        return _plain
+    console = Console(file=out)
+
+    @cache
+    def codes(style: str) -> tuple[str, str]:
+        # Taken once from rich, which knows what the terminal can do: to let it print each piece
+        # would cost more than parsing, and it would expand tabs.
+        with console.capture() as capture:
+            console.print(Text("x", style), end="")
+        before, _, after = capture.get().partition("x")
+        return before, after
+
+    return codes
