@@ -74,6 +74,25 @@ def messages_of(events: list[Event]) -> list[tuple]:
     return messages
 
 
+def described(events: list[Event]) -> list[str]:
+    """Each event in one line: what, which text, which tokens."""
+    return [f"{_description(event)} {event.start}:{event.stop}" for event in events]
+
+
+def _description(event: Event) -> str:
+    match event:
+        case MessageStart(header=h):
+            recipient = h.recipient and f"to={h.recipient}"
+            words = [h.role.value, h.name, h.channel, recipient, h.content_type]
+            return " ".join(["start", *filter(None, words)])
+        case ContentDelta():
+            return repr(event.text)
+        case MessageEnd():
+            return event.end.value + (" complete" if event.complete else "")
+        case Malformed():
+            return f"{event.error.kind}({event.text!r})" if event.text else event.error.kind.value
+
+
 def is_text(token: int) -> bool:
     return token < 199998
 
