@@ -1,1 +1,1 @@
-
+"""Messages and events -> tokens."""

@@ -208,9 +208,7 @@ class _ReferencePrinter:
         return f"{printed} | null" if is_nullable and "null" not in printed else printed
 
     def default(self, schema: Json, *, in_property: bool) -> str | None:
-        """The default. Texts are not escaped, save for those of an enumeration: these stand
-        without quotes in a property, and as JSON elsewhere.
-        """
+        """The default; a text is not escaped, unless an enumeration has it outside a property."""
         if not isinstance(schema, dict) or "default" not in schema:
             return None
         value = schema["default"]

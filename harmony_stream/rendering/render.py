@@ -1,0 +1,401 @@
+"""Messages, conversations and events -> tokens: the mirror of `harmony_stream.parsing`.
+
+Two laws make injection impossible. Text is always encoded as ordinary text, so that no content and
+no header field ever yields the id of a special token. And a header field that could be read as
+something else, by its white space or its first letters, is refused.
+
+Theory of the cache: a chat server renders the same messages again at each turn. `Renderer` keeps
+the tokens of messages under their whole value, so that a message that was changed is another key
+and can never give old tokens. The texts in a key are those of the messages themselves, hashed once
+in their life; tools and schemas enter it as bytes. Two generations of bounded size: what the young
+one is asked for stays, what only the old one holds goes with it.
+"""
+
+from __future__ import annotations
+
+import marshal
+from enum import Enum
+from typing import TYPE_CHECKING, Any, cast
+
+import attrs
+
+from harmony_stream.errors import RenderError, RenderFormattingTokenError
+from harmony_stream.header import CONSTRAIN_MARKER, KNOWN_ROLES, Header
+from harmony_stream.messages import (
+    DeveloperContent,
+    RenderConversationConfig,
+    RenderOptions,
+    Role,
+    SystemContent,
+    TextContent,
+)
+from harmony_stream.records import Record
+from harmony_stream.rendering.profiles import GUIDE, OPENAI_0_0_8, Profile, get_profile
+from harmony_stream.rendering.sections import developer_text, has_function_tools, system_text
+from harmony_stream.vocabulary import FormattingToken, Vocabulary
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Sequence
+
+    from harmony_stream.messages import Content, Conversation, Message
+    from harmony_stream.parsing.events import Event, MessageStart
+
+# Tokens kept by one renderer, in each of its two generations: about 20 MB.
+_CACHED_TOKENS = 2**19
+
+_DEFAULT_CONFIG = RenderConversationConfig()
+_DEFAULT_OPTIONS = RenderOptions()
+
+
+def analysis_cutoff(headers: Sequence[tuple[Role, str | None]]) -> int:
+    """Where the dropping of analysis ends, by openai_harmony's rule; 0: nothing is dropped.
+
+    If the last message of the assistant is final, analysis before the *first* final message goes,
+    whoever wrote it. The rule of the format guide ("Handling reasoning output in subsequent
+    sampling") drops that of all finished turns: `normalize_history`.
+
+    Args:
+        headers: role and channel of each message.
+
+    >>> analysis_cutoff([(Role.ASSISTANT, "analysis"), (Role.ASSISTANT, "final")])
+    1
+    """
+    last = next((channel for role, channel in reversed(headers) if role is Role.ASSISTANT), None)
+    if last != "final":
+        return 0
+    return next(index for index, (_, channel) in enumerate(headers) if channel == "final")
+
+
+class Renderer:
+    """Writes messages in the layout of a profile.
+
+    >>> from harmony_stream.messages import Conversation, Message, Role
+    >>> renderer = Renderer()
+    >>> question = Message.from_role_and_content(Role.USER, "What is 2 + 2?")
+    >>> tokens = renderer.render_conversation_for_completion(
+    ...     Conversation.from_messages([question]), Role.ASSISTANT)
+    >>> renderer.vocabulary.decode(tokens)
+    '<|start|>user<|message|>What is 2 + 2?<|end|><|start|>assistant'
+    """
+
+    def __init__(
+        self, vocabulary: Vocabulary | None = None, profile: Profile | str = OPENAI_0_0_8
+    ) -> None:
+        self.vocabulary = vocabulary or Vocabulary.default()
+        self.profile = get_profile(profile)
+        self._young: dict[Hashable, list[int]] = {}
+        self._old: dict[Hashable, list[int]] = {}
+        self._young_size = 0
+
+    # -- conversations ----------------------------------------------------------------------------
+
+    def render(self, message: Message, render_options: RenderOptions | None = None) -> list[int]:
+        """One message, from `<|start|>` to its end token."""
+        options = render_options or _DEFAULT_OPTIONS
+        return list(self._tokens(message, options.conversation_has_function_tools))
+
+    def render_conversation(
+        self, conversation: Conversation, config: RenderConversationConfig | None = None
+    ) -> list[int]:
+        """All messages, less the analysis that `auto_drop_analysis` drops."""
+        messages = conversation.messages
+        cutoff = 0
+        if (config or _DEFAULT_CONFIG).auto_drop_analysis:
+            cutoff = analysis_cutoff([(each.author.role, each.channel) for each in messages])
+        has_functions = any(map(_declares_functions, messages))
+        tokens: list[int] = []
+        for index, message in enumerate(messages):
+            if index >= cutoff or message.channel != "analysis":
+                tokens += self._tokens(message, has_functions, index)
+        return tokens
+
+    def render_conversation_for_completion(
+        self,
+        conversation: Conversation,
+        next_turn_role: Role,
+        config: RenderConversationConfig | None = None,
+    ) -> list[int]:
+        """All messages, and the start of the one that is to be sampled."""
+        tokens = self.render_conversation(conversation, config)
+        tokens.append(self.token(FormattingToken.START))
+        return tokens + self.encode(Role(next_turn_role).value)
+
+    def render_conversation_for_training(
+        self, conversation: Conversation, config: RenderConversationConfig | None = None
+    ) -> list[int]:
+        """All messages; a final one at the end closes with `<|return|>`, as the model samples it.
+
+        Format guide, "Chat conversation format": `<|return|>` is right for training targets, and
+        `<|end|>` everywhere in the history.
+        """
+        tokens = self.render_conversation(conversation, config)
+        last = conversation.messages[-1] if conversation.messages else None
+        if last is not None and last.author.role is Role.ASSISTANT and last.channel == "final":
+            tokens[-1] = self.token(FormattingToken.RETURN)
+        return tokens
+
+    # -- messages ---------------------------------------------------------------------------------
+
+    def _tokens(self, message: Message, has_functions: bool, index: int | None = None) -> list[int]:
+        """The tokens of a message, which the caller must not change."""
+        key = _key(message, has_functions)
+        found = self._young.get(key)
+        if found is not None:
+            return found
+        found = self._old.get(key)
+        if found is None:
+            try:
+                found = self._render(message, has_functions)
+            except RenderError as error:
+                raise attrs.evolve(error, message_index=index) from None
+        if key is not None:
+            self._keep(key, found)
+        return found
+
+    def _keep(self, key: Hashable, tokens: list[int]) -> None:
+        if self._young_size > _CACHED_TOKENS:
+            self._old, self._young, self._young_size = self._young, {}, 0
+        self._young[key] = tokens
+        self._young_size += len(tokens)
+
+    def _render(self, message: Message, has_functions: bool) -> list[int]:
+        header = self._header_of(message)
+        tokens = self.header_tokens(header)
+        for part in message.content:
+            tokens += self.encode(self._text(part, header.role, has_functions))
+        tokens.append(self.token(self._end_of(message, header)))
+        return tokens
+
+    def _header_of(self, message: Message) -> Header:
+        author, recipient = message.author, message.recipient
+        if recipient is None and self.profile.tidies and author.role is Role.TOOL:
+            recipient = "assistant"
+        if recipient == "all":  # nobody in particular: the wheels leave it out
+            recipient = None
+        content_type = self._type_of(message.content_type)
+        return Header(author.role, author.name, message.channel, recipient, content_type)
+
+    def _type_of(self, content_type: str | None) -> str | None:
+        """The content type in the spelling of the profile."""
+        if content_type is None:
+            return None
+        word = content_type.removeprefix(CONSTRAIN_MARKER)
+        is_marked = word != content_type
+        if self.profile.tidies:
+            word = word.strip()
+        constrained = self.profile.constrained
+        if is_marked or constrained is None or word in constrained:
+            return CONSTRAIN_MARKER + word
+        return word
+
+    def _end_of(self, message: Message, header: Header) -> FormattingToken:
+        is_call = header.role is Role.ASSISTANT and message.recipient is not None
+        if self.profile.tidies:
+            is_call = header.is_tool_call
+        return FormattingToken.CALL if is_call else FormattingToken.END
+
+    def _text(self, part: Content, role: Role, has_functions: bool) -> str:
+        if isinstance(part, TextContent):
+            return part.text
+        if isinstance(part, SystemContent) and role is Role.SYSTEM:
+            return system_text(part, self.profile, has_functions=has_functions)
+        if isinstance(part, DeveloperContent) and role is Role.DEVELOPER:
+            return developer_text(part, self.profile)
+        kind = type(part).__name__
+        owner = kind.removesuffix("Content").lower()
+        reason = f"may only appear in {owner} messages, found in {role.value.capitalize()}"
+        raise RenderError(kind, None, reason)
+
+    # -- tokens -----------------------------------------------------------------------------------
+
+    def encode(self, text: str) -> list[int]:
+        """The text as ordinary tokens, whatever it spells out."""
+        return self.vocabulary.tiktoken_encoding.encode_ordinary(text)
+
+    def token(self, which: FormattingToken) -> int:
+        """The id of a formatting token."""
+        found = self.vocabulary.special_tokens.get(which)
+        if found is None:
+            reason = f"has no id in the vocabulary {self.vocabulary.name}"
+            raise RenderFormattingTokenError("formatting token", str(which), reason)
+        return found
+
+    def header_tokens(self, header: Header) -> list[int]:
+        """`<|start|>`, the header as it is, in the order of the profile, and `<|message|>`."""
+        check_header(header)
+        recipient = "" if header.recipient is None else f" to={header.recipient}"
+        tokens = [self.token(FormattingToken.START)]
+        text = role_word(header)
+        if header.channel is None or not self._recipient_follows_channel(header):
+            text, recipient = text + recipient, ""
+        if header.channel is not None:
+            tokens += [*self.encode(text), self.token(FormattingToken.CHANNEL)]
+            text = header.channel + recipient
+        if header.content_type is not None:
+            text += " "
+            word = header.content_type.removeprefix(CONSTRAIN_MARKER)
+            if word != header.content_type:
+                tokens += [*self.encode(text), self.token(FormattingToken.CONSTRAIN)]
+                text = ""
+            text += word
+        return [*tokens, *self.encode(text), self.token(FormattingToken.MESSAGE)]
+
+    def _recipient_follows_channel(self, header: Header) -> bool:
+        channels = self.profile.on_channels
+        return header.role in self.profile.recipient_in_channel and (
+            channels is None or header.channel in channels
+        )
+
+
+# --- Headers -------------------------------------------------------------------------------------
+
+_ROLES_THAT_ARE_NO_TOOLS = frozenset(KNOWN_ROLES) - {Role.TOOL.value}
+
+
+def role_word(header: Header) -> str:
+    """What stands where the role stands: a tool's name, or a role with the author's name."""
+    if header.role is Role.TOOL:
+        return header.name or ""
+    return header.role.value if header.name is None else f"{header.role.value}:{header.name}"
+
+
+def check_header(header: Header) -> None:
+    """Refuse a header that would not be read as what it is.
+
+    Raises:
+        RenderError: names the field and its value.
+    """
+    if header.role is Role.TOOL:
+        _check_tool_name(header.name)
+    word = header.content_type and header.content_type.removeprefix(CONSTRAIN_MARKER).strip()
+    fields = {"author.name": header.name, "channel": header.channel, "content_type": word}
+    for field, value in {**fields, "recipient": header.recipient}.items():
+        if value is not None:
+            _check_word(field, value)
+    for field in ("channel", "content_type"):
+        if (fields[field] or "").startswith("to="):
+            raise RenderError(field, fields[field], "would be read as a recipient")
+
+
+def _check_tool_name(name: str | None) -> None:
+    if not name:
+        reason = "is missing. Tools should have a name!"
+        raise RenderError("author.name", name, reason)
+    if name.startswith("to="):
+        raise RenderError("author.name", name, "would be read as a recipient")
+    if name.partition(":")[0].lower() in _ROLES_THAT_ARE_NO_TOOLS:
+        raise RenderError("author.name", name, "of a tool would be read as another role")
+
+
+def _check_word(field: str, value: str) -> None:
+    if any(map(str.isspace, value)):
+        raise RenderError(field, value, "holds white space, which ends a word of a header")
+    if "<|" in value:
+        raise RenderError(field, value, "holds <|, with which only special tokens begin")
+
+
+# --- Cache keys ----------------------------------------------------------------------------------
+
+
+def _declares_functions(message: Message) -> bool:
+    return message.author.role is Role.DEVELOPER and any(
+        isinstance(part, DeveloperContent) and has_function_tools(part) for part in message.content
+    )
+
+
+def _key(message: Message, has_functions: bool) -> Hashable:
+    """The message's whole value; None if it holds something that has none."""
+    author, parts = message.author, message.content
+    value: Hashable
+    if len(parts) == 1 and type(parts[0]) is TextContent:
+        value = parts[0].text
+    else:
+        try:
+            # Not the values themselves: 1, 1.0 and True are equal, but not printed alike, and
+            # equal dicts may be ordered in two ways. Version 2 marks no shared objects.
+            value = (has_functions, marshal.dumps([_plain(part) for part in parts], 2))
+        except ValueError:
+            return None
+    return (
+        author.role, author.name, message.channel, message.recipient, message.content_type, value
+    )  # fmt: skip
+
+
+def _plain(value: object) -> object:
+    """Records as lists of all their fields; JSON, and what else is in them, as it is."""
+    if isinstance(value, Record):
+        fields = (field.name for field in attrs.fields(type(value)))
+        return [type(value).__name__, *(_plain(getattr(value, name)) for name in fields)]
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    if isinstance(value, dict):
+        return [(key, _plain(each)) for key, each in value.items()]
+    return value.value if isinstance(value, Enum) else value
+
+
+# --- Events --------------------------------------------------------------------------------------
+
+_END_TOKENS = {
+    "end": FormattingToken.END,
+    "return": FormattingToken.RETURN,
+    "call": FormattingToken.CALL,
+    "end_of_text": FormattingToken.END_OF_TEXT,
+}
+
+
+def render_events(
+    events: Iterable[Event],
+    profile: Profile | str = GUIDE,
+    vocabulary: Vocabulary | None = None,
+) -> list[int]:
+    """What a parser read, written again: `render_events(parse(tokens)) == tokens`.
+
+    That holds for well-formed tokens which are encoded and laid out as this library writes them;
+    others come out mended: a message that was cut off by the next one gets its end token, stray
+    text is left out. A stream that ended inside a message ends there.
+
+    Args:
+        events: of one parser, from its first on.
+        profile: the layout of headers.
+        vocabulary: the parser's.
+
+    >>> from harmony_stream.parsing.parser import EventParser
+    >>> tokens = [200005, 17196, 200008, 13225, 200002]
+    >>> render_events(EventParser().feed_many(tokens)) == tokens
+    True
+    """
+    renderer = Renderer(vocabulary, profile)
+    tokens: list[int] = []
+    texts: list[str] = []
+    # Told apart by their fields: rendering does not import parsing.
+    for event in cast("Iterable[Any]", events):
+        header = getattr(event, "header", None)
+        if header is None:  # Malformed: its text belongs to no message
+            continue
+        if text := getattr(event, "text", ""):
+            texts.append(text)
+        elif end := getattr(event, "end", ""):
+            tokens += renderer.encode("".join(texts)) + _end_tokens(renderer, header, end)
+            texts.clear()
+        else:
+            tokens += _fed_header(renderer, event)
+    return tokens + renderer.encode("".join(texts))
+
+
+def _end_tokens(renderer: Renderer, header: Header, end: str) -> list[int]:
+    if end == "truncated":
+        return []
+    mended = FormattingToken.CALL if header.is_tool_call else FormattingToken.END
+    return [renderer.token(_END_TOKENS.get(end, mended))]
+
+
+def _fed_header(renderer: Renderer, start: MessageStart) -> list[int]:
+    """Of the first header, less what the prompt held of it: it is longer than its span then.
+
+    What the prompt held is `<|start|>` and the role at least; a span that lacks less is that of a
+    header that was only spelled in another way.
+    """
+    tokens = renderer.header_tokens(start.header)
+    missing = len(tokens) - (start.stop - start.start)
+    least = 1 + len(renderer.encode(role_word(start.header)))
+    return tokens[missing:] if start.index == 0 and missing >= least else tokens
