@@ -1,29 +1,28 @@
 """How long rendering takes, side by side with openai-harmony 0.0.8, in one run.
 
-Three tasks: a conversation of 50 messages with nothing cached; the same twice, so that everything
-is; and the next turn of a conversation of 200 messages, which differs by its last two. Rounds of
-both libraries take turns, so that a busy machine slows both.
+A conversation of 50 messages with nothing cached, then with everything; and the next turn of a
+conversation of 200 messages, of which the last two are new. Times are minimum and median, and so
+are ratios. Run it with TIKTOKEN_ENCODINGS_BASE set to a folder that holds o200k_base.tiktoken,
+which openai-harmony else downloads.
 
-    python benchmarks/rendering.py            # all
-    python benchmarks/rendering.py --rounds 5
+    python benchmarks/rendering.py --rounds 50
 """
+
+# ruff: noqa: ANN401 - what is measured is the same for two libraries that share no types
 
 from __future__ import annotations
 
 import argparse
-import statistics
-import sys
-import time
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import openai_harmony
+import openai_harmony  # type: ignore[import-untyped]
+from side_by_side import ratio, time_by_turns
 
 from harmony_stream import messages, tools
 from harmony_stream.rendering.render import Renderer
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 WORDS = (
     "The harbour master keeps a ledger of every ship that passed the point since spring, "
@@ -75,82 +74,53 @@ def conversation(library: Any, tool_description: Any, count: int) -> Any:
     return library.Conversation.from_messages(made[:count])
 
 
-def seconds(task: Callable[[], object]) -> float:
-    """How long one call takes."""
-    begin = time.perf_counter()
-    task()
-    return time.perf_counter() - begin
+def conversations_in(library: Any, tool_description: Any) -> dict[int, Any]:
+    """The conversations that are rendered, by their number of messages."""
+    return {count: conversation(library, tool_description, count) for count in (50, 200)}
 
 
-def compare(
-    title: str,
-    ours: Callable[[], Callable[[], object]],
-    theirs: Callable[[], Callable[[], object]],
-    rounds: int,
-) -> None:
-    """Print both times and their ratio; what prepares a call is not measured."""
-    pairs = [(seconds(ours()), seconds(theirs())) for _ in range(rounds)]
-    mine, other = zip(*pairs, strict=True)
-    print(
-        f"{title:42} minimum {min(mine) * 1e6:8.0f} us, openai-harmony {min(other) * 1e6:8.0f} us"
-        f", {min(other) / min(mine):6.1f} times as fast"
-        f"; medians {statistics.median(mine) * 1e6:.0f}, {statistics.median(other) * 1e6:.0f}"
-    )
+def next_turns(start: Any, count: int) -> Iterator[Any]:
+    """Conversations that differ from *start* by their last two messages."""
+    for number in range(count):
+        grown = [*start.messages[:-2], *turn(messages, 10_000 + number)[:2]]
+        yield messages.Conversation.from_messages(grown)
 
 
 def main() -> None:
-    """Run all tasks."""
+    """Run all jobs by turns and print their times."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=50)
     rounds = parser.parse_args().rounds
-    reference = openai_harmony.load_harmony_encoding("HarmonyGptOss")
-    Renderer().encode("load the vocabulary")
-    ours = {count: conversation(messages, tools.ToolDescription, count) for count in (50, 200)}
-    theirs = {
-        count: conversation(openai_harmony, openai_harmony.ToolDescription, count)
-        for count in (50, 200)
-    }
-    for count in (50, 200):
-        assert Renderer().render_conversation(ours[count]) == reference.render_conversation(
-            theirs[count]
-        )
-
-    def cold() -> Callable[[], object]:
-        renderer = Renderer()
-        return lambda: renderer.render_conversation_for_completion(
-            ours[50], messages.Role.ASSISTANT
-        )
-
-    def reference_of(count: int) -> Callable[[], Callable[[], object]]:
-        return lambda: (
-            lambda: reference.render_conversation_for_completion(
-                theirs[count], openai_harmony.Role.ASSISTANT
-            )
-        )
-
+    encoding = openai_harmony.load_harmony_encoding("HarmonyGptOss")
+    ours = conversations_in(messages, tools.ToolDescription)
+    theirs = conversations_in(openai_harmony, openai_harmony.ToolDescription)
     renderer = Renderer()
-    number = 0
+    for count in ours:
+        expected = encoding.render_conversation(theirs[count])
+        assert renderer.render_conversation(ours[count]) == expected
+    # Made before the clock runs; one more than rounds, for the warm-up.
+    turns = iter(list(next_turns(ours[200], rounds + 1)))
 
-    def next_turn() -> Callable[[], object]:
-        nonlocal number
-        number += 1
-        grown = messages.Conversation.from_messages(
-            [*ours[200].messages[:198], *turn(messages, 10_000 + number)[:2]]
+    def reference(count: int) -> Callable[[], object]:
+        return lambda: encoding.render_conversation_for_completion(
+            theirs[count], openai_harmony.Role.ASSISTANT
         )
-        return lambda: renderer.render_conversation_for_completion(grown, messages.Role.ASSISTANT)
 
-    compare("50 messages, nothing cached", cold, reference_of(50), rounds)
-    renderer.render_conversation(ours[50])
-    compare(
-        "50 messages, all cached",
-        lambda: (
-            lambda: renderer.render_conversation_for_completion(ours[50], messages.Role.ASSISTANT)
-        ),
-        reference_of(50),
-        rounds,
-    )
-    renderer.render_conversation(ours[200])
-    compare("next turn of 200 messages", next_turn, reference_of(200), rounds)
+    def complete(made: Renderer, chat: Any) -> list[int]:
+        return made.render_conversation_for_completion(chat, messages.Role.ASSISTANT)
+
+    jobs = {
+        "openai-harmony, 50": reference(50),
+        "nothing cached, 50": lambda: complete(Renderer(), ours[50]),
+        "all cached, 50": lambda: complete(renderer, ours[50]),
+        "openai-harmony, 200": reference(200),
+        "next turn, 200": lambda: complete(renderer, next(turns)),
+    }
+    timings = time_by_turns(jobs, rounds)
+    for name, timing in timings.items():
+        slow = timings[f"openai-harmony, {name.rpartition(' ')[2]}"]
+        times = f"{timing.minimum * 1e6:8.0f} us {timing.median * 1e6:8.0f} us"
+        print(f"{name + ' messages':30} {times} {ratio(slow, timing)} as fast")
 
 
 if __name__ == "__main__":
