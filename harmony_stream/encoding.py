@@ -1,0 +1,428 @@
+"""`HarmonyEncoding`: the familiar roof of openai_harmony over both sides, reading and writing.
+
+Names, arguments and results are those of openai_harmony 0.0.8 on well-formed input. What differs
+is listed in `docs/migrating.md`.
+"""
+
+from __future__ import annotations
+
+import json
+import operator
+import re
+import sys
+from enum import Enum
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Literal, NoReturn
+
+import attrs
+
+from harmony_stream.errors import FaultKind, HarmonyError, HarmonyParseError
+from harmony_stream.parsing.collect import MessageCollector
+from harmony_stream.parsing.events import ContentDelta, Malformed
+from harmony_stream.parsing.parser import EventParser
+from harmony_stream.rendering.profiles import OPENAI_0_0_8, Profile, get_profile
+from harmony_stream.rendering.render import Renderer
+from harmony_stream.vocabulary import FormattingToken, Vocabulary
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Set as AbstractSet
+    from typing import SupportsIndex
+
+    from harmony_stream.messages import (
+        Conversation,
+        Message,
+        RenderConversationConfig,
+        RenderOptions,
+        Role,
+    )
+    from harmony_stream.parsing.events import Event
+
+__all__ = [
+    "HarmonyEncoding",
+    "HarmonyEncodingName",
+    "load_harmony_encoding",
+    "raise_disallowed_special_token",
+]
+
+_ACTION_ENDS = (FormattingToken.RETURN, FormattingToken.CALL)
+_ENDS = (*_ACTION_ENDS, FormattingToken.END)
+
+
+# Not StrEnum: the reprs and the members are those of openai_harmony.
+class HarmonyEncodingName(str, Enum):  # noqa: UP042
+    """The encodings that can be loaded by name: there is one.
+
+    >>> str(HarmonyEncodingName.HARMONY_GPT_OSS)
+    'HarmonyGptOss'
+    """
+
+    HARMONY_GPT_OSS = "HarmonyGptOss"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class HarmonyEncoding:
+    """Text to tokens and back, conversations to tokens, tokens to messages.
+
+    Args:
+        vocabulary: which tokens; o200k_harmony if none is given.
+        profile: the layout of prompts, see `harmony_stream.rendering.profiles`.
+
+    Usually made by `load_harmony_encoding`, which gives the same object each time.
+
+    >>> encoding = load_harmony_encoding("HarmonyGptOss")
+    >>> encoding.decode(encoding.encode("hello world"))
+    'hello world'
+    """
+
+    def __init__(
+        self, vocabulary: Vocabulary | None = None, profile: Profile | str = OPENAI_0_0_8
+    ) -> None:
+        self.vocabulary = vocabulary or Vocabulary.default()
+        """The tokens."""
+        self.profile = get_profile(profile)
+        """The layout of prompts."""
+
+    def __repr__(self) -> str:
+        return f"<HarmonyEncoding {self.name!r}, profile {self.profile.name!r}>"
+
+    def __reduce__(self) -> tuple[type[HarmonyEncoding], tuple[Vocabulary, Profile]]:
+        return HarmonyEncoding, (self.vocabulary, self.profile)
+
+    # -- Names ------------------------------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        """`HarmonyGptOss`; of an encoding with its own vocabulary, that one's name.
+
+        >>> HarmonyEncoding().name
+        'HarmonyGptOss'
+        """
+        if self.vocabulary is Vocabulary.default():
+            return HarmonyEncodingName.HARMONY_GPT_OSS.value
+        return self.vocabulary.name
+
+    @cached_property
+    def special_tokens_set(self) -> frozenset[str]:
+        """How all special tokens are spelled.
+
+        >>> "<|start|>" in HarmonyEncoding().special_tokens_set
+        True
+        """
+        return frozenset(self.vocabulary.special_tokens)
+
+    def is_special_token(self, token: SupportsIndex) -> bool:
+        """Whether this is the id of a special token.
+
+        >>> HarmonyEncoding().is_special_token(200006)
+        True
+        """
+        return self.vocabulary.is_special_token(operator.index(token))
+
+    def stop_tokens(self) -> list[int]:
+        """What ends a message: `<|return|>`, `<|end|>`, `<|call|>`; sorted.
+
+        >>> HarmonyEncoding().stop_tokens()
+        [200002, 200007, 200012]
+        """
+        return self._ids(_ENDS)
+
+    def stop_tokens_for_assistant_actions(self) -> list[int]:
+        """What ends sampling: `<|return|>` and `<|call|>`; sorted.
+
+        >>> HarmonyEncoding().stop_tokens_for_assistant_actions()
+        [200002, 200012]
+        """
+        return self._ids(_ACTION_ENDS)
+
+    def _ids(self, which: Iterable[FormattingToken]) -> list[int]:
+        return sorted(self.vocabulary.special_tokens[token] for token in which)
+
+    # -- Text and tokens --------------------------------------------------------------------------
+
+    def encode(
+        self,
+        text: str,
+        *,
+        allowed_special: Literal["all"] | AbstractSet[str] = frozenset(),
+        disallowed_special: Literal["all"] | Collection[str] = "all",
+    ) -> list[int]:
+        """The tokens of a text.
+
+        Args:
+            text: lone surrogates in it become U+FFFD.
+            allowed_special: special tokens that become one token where the text spells them out.
+            disallowed_special: spellings that must not occur; "all" means all that are not
+                allowed. What is neither allowed nor disallowed is ordinary text.
+
+        Raises:
+            HarmonyError: a disallowed spelling occurs.
+
+        >>> encoding = HarmonyEncoding()
+        >>> encoding.encode("<|start|>", allowed_special="all")
+        [200006]
+        >>> encoding.encode("<|start|>", disallowed_special=())
+        [27, 91, 5236, 91, 29]
+        """
+        allowed = self.special_tokens_set if allowed_special == "all" else set(allowed_special)
+        if disallowed_special == "all":
+            disallowed = self.special_tokens_set - allowed
+        else:
+            disallowed = frozenset(disallowed_special)
+        if disallowed and (found := _pattern_of(disallowed).search(text)):
+            raise_disallowed_special_token(found[0])
+        tiktoken_encoding = self.vocabulary.tiktoken_encoding
+        return tiktoken_encoding.encode(text, allowed_special=allowed, disallowed_special=())
+
+    def decode(self, tokens: Iterable[SupportsIndex], errors: str = "replace") -> str:
+        """The text of tokens, special ones spelled out; `errors` as in `bytes.decode`.
+
+        Raises:
+            HarmonyError: a token is not in the vocabulary.
+
+        >>> HarmonyEncoding().decode([200006, 173781])
+        '<|start|>assistant'
+        """
+        return self._decode_bytes(tokens).decode("utf-8", errors)
+
+    def decode_utf8(self, tokens: Iterable[SupportsIndex]) -> str:
+        """The text of tokens that are whole characters together.
+
+        Raises:
+            HarmonyError: they are not, or a token is not in the vocabulary.
+
+        >>> HarmonyEncoding().decode_utf8([9552])
+        Traceback (most recent call last):
+            ...
+        harmony_stream.errors.HarmonyError: Could not decode tokens: Invalid utf-8 sequence: \
+unexpected end of data from index 1
+        """
+        try:
+            return self._decode_bytes(tokens).decode()
+        except UnicodeDecodeError as error:
+            raise HarmonyError(
+                "Could not decode tokens: Invalid utf-8 sequence: "
+                f"{error.reason} from index {error.start}"
+            ) from None
+
+    def _decode_bytes(self, tokens: Iterable[SupportsIndex]) -> bytes:
+        ids = list(map(operator.index, tokens))
+        try:
+            return self.vocabulary.decode_bytes(ids)
+        except KeyError:
+            lookup, is_special = self.vocabulary.lookup, self.vocabulary.is_special_token
+            wrong = next(id_ for id_ in ids if not is_special(id_) and lookup(id_) is None)
+            raise HarmonyError(f"Invalid token for decoding: {wrong}") from None
+
+    # -- Conversations to tokens ------------------------------------------------------------------
+
+    @cached_property
+    def renderer(self) -> Renderer:
+        """What writes the tokens; it keeps those of messages that it has written before."""
+        return Renderer(self.vocabulary, self.profile)
+
+    def render(self, message: Message, render_options: RenderOptions | None = None) -> list[int]:
+        """The tokens of one message, from `<|start|>` to its end.
+
+        >>> from harmony_stream.messages import Message
+        >>> encoding = HarmonyEncoding()
+        >>> encoding.decode(encoding.render(Message.from_role_and_content("user", "Hi")))
+        '<|start|>user<|message|>Hi<|end|>'
+        """
+        return self.renderer.render(message, render_options)
+
+    def render_conversation(
+        self, conversation: Conversation, config: RenderConversationConfig | None = None
+    ) -> list[int]:
+        """The tokens of all messages, less the analysis that `auto_drop_analysis` drops."""
+        return self.renderer.render_conversation(conversation, config)
+
+    def render_conversation_for_completion(
+        self,
+        conversation: Conversation,
+        next_turn_role: Role,
+        config: RenderConversationConfig | None = None,
+    ) -> list[int]:
+        """The same, and the start of the message that is to be sampled.
+
+        >>> from harmony_stream.messages import Conversation, Role
+        >>> encoding = HarmonyEncoding()
+        >>> encoding.render_conversation_for_completion(Conversation(), Role.ASSISTANT)
+        [200006, 173781]
+        """
+        return self.renderer.render_conversation_for_completion(
+            conversation, next_turn_role, config
+        )
+
+    def render_conversation_for_training(
+        self, conversation: Conversation, config: RenderConversationConfig | None = None
+    ) -> list[int]:
+        """The same as `render_conversation`, but a last final message closes with `<|return|>`."""
+        return self.renderer.render_conversation_for_training(conversation, config)
+
+    # -- Tokens to messages -----------------------------------------------------------------------
+
+    def parse_messages_from_completion_tokens(
+        self,
+        tokens: Sequence[SupportsIndex],
+        role: Role | str | None = None,
+        *,
+        strict: bool = True,
+    ) -> list[Message]:
+        """The messages of a whole completion.
+
+        Args:
+            tokens: the completion; it may end anywhere inside content.
+            role: whose header the prompt opened; None if the tokens begin at `<|start|>`.
+            strict: raise for the faults that openai_harmony raises for, repair the others. If
+                not, repair all. `harmony_stream.parse` also tells what was repaired.
+
+        Raises:
+            HarmonyError: a fault, in strict mode.
+
+        >>> encoding = HarmonyEncoding()
+        >>> encoding.parse_messages_from_completion_tokens(
+        ...     [200005, 17196, 200008, 13225, 200002], "assistant"
+        ... )[0].channel
+        'final'
+        """
+        parser = parser_for(self, role, strict=strict)
+        events = [*parser.feed_many(tokens), *parser.close()]
+        if strict and (error := familiar_error(self, events)):
+            raise error
+        collector = MessageCollector()
+        for event in events:
+            collector.feed(event)
+        return collector.messages
+
+
+def load_harmony_encoding(
+    name: HarmonyEncodingName | str,
+    *,
+    profile: Profile | str = OPENAI_0_0_8,
+    vocabulary: Vocabulary | None = None,
+) -> HarmonyEncoding:
+    """The encoding of that name; one object for each profile and vocabulary.
+
+    Args:
+        name: `HarmonyEncodingName.HARMONY_GPT_OSS`, or its value.
+        profile: the layout of prompts: `openai-0.0.8`, `oss-0.0.11` or `guide`.
+        vocabulary: other tokens than o200k_harmony's.
+
+    Raises:
+        ValueError: there is no encoding, or no profile, of that name.
+
+    >>> encoding = load_harmony_encoding(HarmonyEncodingName.HARMONY_GPT_OSS)
+    >>> encoding is load_harmony_encoding("HarmonyGptOss")
+    True
+    """
+    allowed = HarmonyEncodingName.HARMONY_GPT_OSS.value
+    if name != allowed:
+        raise ValueError(f"Invalid HarmonyEncodingName: {name}; expected {allowed}")
+    return _load(get_profile(profile), vocabulary or Vocabulary.default())
+
+
+@lru_cache(maxsize=32)
+def _load(profile: Profile, vocabulary: Vocabulary) -> HarmonyEncoding:
+    return HarmonyEncoding(vocabulary, profile)
+
+
+# -- Faults that openai_harmony raises for --
+
+_WORDS_LEFT = "unexpected tokens remaining in message header: Some({words})"
+_NO_MESSAGE = "Unexpected EOS while waiting for message header to complete"
+_NO_ROLE = "message header did not contain a role"
+
+# In the order in which openai_harmony finds the faults of one header: the first is raised. (It does
+# not look into a header that does not end.)
+_PHRASES = {
+    FaultKind.EXPECTED_START: "Unexpected token {token} while expecting start token {start}",
+    FaultKind.MISSING_MESSAGE: _NO_MESSAGE,
+    FaultKind.TRUNCATED_IN_HEADER: _NO_MESSAGE,
+    FaultKind.EMPTY_CHANNEL: "channel marker present but no channel value found in header",
+    FaultKind.UNKNOWN_ROLE: "Unknown role: {word}",
+    FaultKind.UNPARSED_HEADER_TEXT: _WORDS_LEFT,
+}
+_ORDER = list(_PHRASES)
+
+
+@attrs.frozen(auto_exc=True, slots=False, str=False)
+class FamiliarParseError(HarmonyParseError):
+    """A fault, said in openai_harmony's words first.
+
+    Attributes:
+        phrase: what openai_harmony says, for programs that look for it.
+    """
+
+    phrase: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.phrase}: {super().__str__()}"
+
+
+def familiar_error(encoding: HarmonyEncoding, events: Iterable[Event]) -> FamiliarParseError | None:
+    """The first fault among events that openai_harmony would raise for."""
+    faults: list[HarmonyParseError] = []
+    for event in events:
+        if not isinstance(event, Malformed):
+            if faults:  # those that stand together are of one header
+                return _familiar(encoding.vocabulary, faults, event)
+        elif event.error.kind in _PHRASES:
+            faults.append(event.error)
+    return _familiar(encoding.vocabulary, faults, None) if faults else None
+
+
+def _familiar(
+    vocabulary: Vocabulary, faults: list[HarmonyParseError], following: Event | None
+) -> FamiliarParseError:
+    error = min(faults, key=lambda error: _ORDER.index(error.kind))
+    template, words = _PHRASES[error.kind], error.token_text
+    if error.kind is FaultKind.UNKNOWN_ROLE and words in vocabulary.special_tokens:
+        template = _NO_ROLE  # it stands where the role was due
+    if error.kind is FaultKind.MISSING_MESSAGE and isinstance(following, ContentDelta):
+        template, words = _WORDS_LEFT, following.text.strip()
+    phrase = template.format(
+        token=error.token,
+        start=vocabulary.special_tokens[FormattingToken.START],
+        word=words,
+        words=json.dumps(words, ensure_ascii=False),
+    )
+    fields = {name: getattr(error, name) for name in attrs.fields_dict(HarmonyParseError)}
+    return FamiliarParseError(**fields, phrase=phrase)
+
+
+def parser_for(encoding: HarmonyEncoding, role: Role | str | None, *, strict: bool) -> EventParser:
+    """A tolerant parser. Where openai_harmony's faults are raised, headers have no limit, as there.
+
+    Without strictness, a header that never ends becomes content, which streams on.
+    """
+    if strict:
+        return EventParser(role, vocabulary=encoding.vocabulary, max_header_tokens=sys.maxsize)
+    return EventParser(role, vocabulary=encoding.vocabulary)
+
+
+# -- Disallowed text --
+
+
+@lru_cache(maxsize=8)
+def _pattern_of(texts: frozenset[str]) -> re.Pattern[str]:
+    return re.compile("|".join(map(re.escape, sorted(texts))))
+
+
+def raise_disallowed_special_token(token: str) -> NoReturn:
+    """Refuse text that spells out a special token, and say what to do about it.
+
+    >>> raise_disallowed_special_token("<|end|>")
+    Traceback (most recent call last):
+        ...
+    harmony_stream.errors.HarmonyError: Encountered text corresponding to disallowed special \
+token '<|end|>'. To encode ...
+    """
+    raise HarmonyError(
+        f"Encountered text corresponding to disallowed special token {token!r}. "
+        f"To encode it as that token, pass allowed_special={{{token!r}, ...}}; to encode it as "
+        f"ordinary text, pass disallowed_special=(enc.special_tokens_set - {{{token!r}}}), or "
+        "disallowed_special=() for all special tokens."
+    )
