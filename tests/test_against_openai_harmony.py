@@ -341,7 +341,7 @@ DIFFERENCES = [
         ("<|channel|>final<|message|>a<|unknown|>b<|return|>", "assistant"),
         {"content"},
         lambda p: "unknown_token" in p.faults and is_same_as_far_as_it_goes(p),
-        "unknown_token: U+FFFD stands for it. openai_harmony drops the text behind it.",
+        "unknown_token: U+FFFD stands for it. openai_harmony drops or repeats text around it.",
     ),
     Difference(
         "a marker inside a header",
@@ -420,11 +420,17 @@ ENDS = ("<|end|>", "<|return|>", "<|call|>", "<|endoftext|>")
 
 
 def is_same_as_far_as_it_goes(pair):
-    """Whether one text is how the other begins, markers aside."""
-    ours, theirs = (
-        MARKER.sub("", message.content).rstrip("\ufffd") for message in (pair.ours, pair.theirs)
-    )
+    """Whether one text is how the other begins, markers and broken characters aside."""
+    ours, theirs = plain(pair.ours.content), plain(pair.theirs.content)
     return ours.startswith(theirs) or theirs.startswith(ours)
+
+
+def plain(text):
+    """The text without markers, also without those that come about when others are taken out."""
+    text = text.replace("\ufffd", "")
+    while MARKER.search(text):
+        text = MARKER.sub("", text)
+    return text
 
 
 def explained_by(pair, rows):
