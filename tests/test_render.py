@@ -524,6 +524,16 @@ def test_a_schema_that_was_changed_in_place_is_seen():
     assert renderer.render(message) != before
 
 
+def test_a_schema_that_is_nested_too_deeply_is_told_with_its_message():
+    message = developer()
+    parameters = message.content[0].tools["functions"].tools[0].parameters
+    for _ in range(5000):
+        parameters["items"] = {"items": parameters.get("items", {})}
+
+    with pytest.raises(RenderError, match="message 1: parameters of tool 'f' are nested too deep"):
+        Renderer().render_conversation(conversation(user(), message))
+
+
 def test_what_has_no_value_to_remember_it_by_is_rendered_each_time(renders):
     class Word(str):
         __slots__ = ()

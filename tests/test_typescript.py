@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from reference import Wheel
 from strategies import VOCABULARY, examples
 
-from harmony_stream.errors import RenderReferenceError
+from harmony_stream.errors import RenderError, RenderReferenceError
 from harmony_stream.rendering.profiles import GUIDE, OPENAI_0_0_8, OSS_0_0_11
 from harmony_stream.rendering.typescript import tool_type
 from harmony_stream.tools import ToolDescription
@@ -186,6 +186,7 @@ def test_a_property_is_printed_as(schema, printed):
 
 
 ARGUMENTS = {
+    "nullable oneOf": ({"oneOf": [S, N], "nullable": True}, "\n | string\n | number\n | null"),
     "oneOf": ({"oneOf": [S, N]}, "\n | string\n | number"),
     "a comment at the end": ({"oneOf": [S, {**N, "default": "a"}]},
                              '\n | string\n | number // default: "a"\n'),
@@ -302,10 +303,24 @@ def test_a_type_that_is_nothing_but_itself_is_anything(target):
     assert guide_argument({"$ref": "#/$defs/a", "$defs": {"a": target}}) == "any"
 
 
-def test_a_bomb_of_references_does_not_explode():
-    defs = {f"d{level}": {"anyOf": [{"$ref": f"#/$defs/d{level + 1}"}] * 2} for level in range(40)}
+@pytest.mark.parametrize("key", ["anyOf", "allOf", "oneOf"])
+def test_a_bomb_of_references_does_not_explode(key):
+    defs = {f"d{level}": {key: [{"$ref": f"#/$defs/d{level + 1}"}] * 2} for level in range(40)}
 
-    assert guide_argument({"$ref": "#/$defs/d0", "$defs": {**defs, "d40": S}}).count("string") < 999
+    printed = guide_argument({"$ref": "#/$defs/d0", "$defs": {**defs, "d40": S}})
+
+    assert printed.count("string") < 999
+
+
+@pytest.mark.parametrize("profile", [OPENAI_0_0_8, GUIDE], ids=lambda each: each.name)
+@pytest.mark.parametrize("depth", [1000, 5000])
+def test_a_schema_that_is_nested_too_deeply_is_an_error_with_its_tool(profile, depth):
+    schema = S
+    for _ in range(depth):
+        schema = {"type": "array", "items": schema}
+
+    with pytest.raises(RenderError, match="parameters of tool 'f' are nested too deeply"):
+        tool_type(ToolDescription.new("f", "", schema), profile)
 
 
 # --- Against the wheels --------------------------------------------------------------------------

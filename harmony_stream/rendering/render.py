@@ -322,13 +322,13 @@ def _key(message: Message, has_functions: bool) -> Hashable:
 
 
 def _plain(value: object) -> object:
-    """Records as lists of all their fields; JSON, and what else is in them, as it is."""
+    """Records as lists of all their fields, for marshal; JSON as it is, since marshal takes it."""
     if isinstance(value, Record):
         fields = (field.name for field in attrs.fields(type(value)))
         return [type(value).__name__, *(_plain(getattr(value, name)) for name in fields)]
     if isinstance(value, list):
         return [_plain(each) for each in value]
-    if isinstance(value, dict):
+    if isinstance(value, dict) and any(isinstance(each, Record) for each in value.values()):
         return [(key, _plain(each)) for key, each in value.items()]
     return value.value if isinstance(value, Enum) else value
 

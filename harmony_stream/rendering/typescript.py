@@ -25,7 +25,7 @@ from urllib.parse import unquote
 
 import attrs
 
-from harmony_stream.errors import RenderReferenceError
+from harmony_stream.errors import RenderError, RenderReferenceError
 from harmony_stream.rendering.profiles import Profile, TypeScript
 
 if TYPE_CHECKING:
@@ -50,12 +50,15 @@ def tool_type(tool: ToolDescription, profile: Profile) -> str:
     type tide = (_: 3) => any;
     """
     # The wheels see JSON: tuples are lists there, and keys are strings.
-    schema = json.loads(json.dumps(tool.parameters))
-    if profile.typescript is TypeScript.CORRECT and schema is not None:
-        return _CorrectPrinter(tool.name, schema).declaration(tool.description)
-    printed = "()"
-    if schema is not None:
-        printed = f"(_: {_ReferencePrinter(profile.exponent_sign).type_of(schema, '')})"
+    try:
+        schema = json.loads(json.dumps(tool.parameters))
+        if profile.typescript is TypeScript.CORRECT and schema is not None:
+            return _CorrectPrinter(tool.name, schema).declaration(tool.description)
+        printed = "()"
+        if schema is not None:
+            printed = f"(_: {_ReferencePrinter(profile.exponent_sign).type_of(schema, '')})"
+    except RecursionError:
+        raise RenderError("parameters of tool", tool.name, "are nested too deeply") from None
     comments = [f"// {line}" for line in lines_of(tool.description)]
     return "\n".join([*comments, f"type {tool.name} = {printed} => any;"])
 
@@ -330,10 +333,9 @@ class _CorrectPrinter:
         return "\n\n".join(blocks)
 
     def root_type(self) -> str:
-        variants = self.written_below(self.root)
-        if not variants:
+        if not self.written_below(self.root):
             return self.type_of(self.root, "").text
-        lines, _ = self.variant_lines(variants, "", None, bare=False)
+        lines = self.below(self.root, "", None, bare=False)
         is_open = "//" in lines[-1]  # a comment must not swallow what follows
         return "\n".join(["", *lines]) + ("\n" if is_open else "")
 
@@ -435,13 +437,10 @@ class _CorrectPrinter:
 
     def property(self, label: str, schema: Json, indent: str) -> str:
         record = schema if isinstance(schema, dict) else {}
-        variants = self.written_below(record)
-        lines = [f"{indent}{line}" for line in self.comments(record, is_union=bool(variants))]
-        if variants:
-            known = _text(record, "description")
-            below, admits_null = self.variant_lines(variants, indent, known, bare=True)
-            if record.get("nullable") is True and not admits_null:
-                below.append(f"{indent} | null")
+        is_union = bool(self.written_below(record))
+        lines = [f"{indent}{line}" for line in self.comments(record, is_union=is_union)]
+        if is_union:
+            below = self.below(record, indent, _text(record, "description"), bare=True)
             lines += [f"{indent}{label}:", *below, f"{indent},"]
         else:
             printed = self.type_of(schema, indent + _PROPERTY_INDENT).text
@@ -472,6 +471,14 @@ class _CorrectPrinter:
         variants = _list(schema, "anyOf")
         return variants if any(self.notes(each, None, bare=True) for each in variants) else []
 
+    def below(self, schema: Json, indent: str, known: str | None, *, bare: bool) -> list[str]:
+        """The variants of `written_below`, and null if it is one."""
+        variants = self.written_below(schema)
+        lines, admits_null = self.variant_lines(variants, indent, known, bare=bare)
+        if schema.get("nullable") is True and not admits_null:
+            lines.append(f"{indent} | null")
+        return lines
+
     def union(self, variants: list[Json], indent: str) -> _Type:
         """A union within a type; in one line unless something is to be said of a variant."""
         if not any(self.notes(each, None, bare=False) for each in variants):
@@ -500,19 +507,20 @@ class _CorrectPrinter:
 
     def descriptions(self, schema: Json) -> list[str]:
         """What is said of a schema, and of the items of an array."""
-        texts = [self.described(schema, frozenset())]
+        texts = [self.described(schema, set())]
         while isinstance(schema, dict) and "items" in schema:
             schema = schema["items"]
             texts.append(_text(schema, "description"))
         return list(dict.fromkeys(text for text in texts if text is not None))
 
-    def described(self, schema: Json, seen: frozenset[str]) -> str | None:
+    def described(self, schema: Json, seen: set[str]) -> str | None:
         """The description of a schema, or that of what it refers to."""
         if (own := _text(schema, "description")) is not None:
             return own
         reference = _text(schema, "$ref")
         if reference and reference not in seen:
-            return self.described(self.resolve(reference), seen | {reference})
+            seen.add(reference)
+            return self.described(self.resolve(reference), seen)
         found = (self.described(each, seen) for each in _list(schema, "allOf"))
         return next((text for text in found if text is not None), None)
 
