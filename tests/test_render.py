@@ -32,7 +32,7 @@ from harmony_stream.rendering.render import Renderer, analysis_cutoff, render_ev
 from harmony_stream.tools import ToolDescription, ToolNamespaceConfig
 from harmony_stream.vocabulary import Vocabulary
 
-CASES = json.loads(Path(__file__).with_name("cases").joinpath("render.json").read_text())
+CASES = json.loads(Path(__file__).with_name("cases").joinpath("render.json").read_text("utf-8"))
 RENDERERS = {name: Renderer(profile=name) for name in PROFILES}
 KEEP = RenderConversationConfig(auto_drop_analysis=False)
 

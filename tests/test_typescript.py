@@ -12,16 +12,12 @@ from strategies import VOCABULARY, examples
 
 from harmony_stream.errors import RenderError, RenderReferenceError
 from harmony_stream.rendering.profiles import GUIDE, OPENAI_0_0_8, OSS_0_0_11
-from harmony_stream.rendering.typescript import tool_type
+from harmony_stream.rendering.typescript import tool_identifiers, tool_type
 from harmony_stream.tools import ToolDescription
 
-CASES = {
-    case["id"]: case
-    for case in json.loads(
-        Path(__file__).with_name("cases").joinpath("typescript.json").read_text()
-    )
-    if "names" not in case
-}
+FILE = Path(__file__).with_name("cases") / "typescript.json"
+ALL_CASES = {case["id"]: case for case in json.loads(FILE.read_text(encoding="utf-8"))}
+CASES = {name: case for name, case in ALL_CASES.items() if "names" not in case}
 
 
 def tool_of(case):
@@ -225,6 +221,29 @@ def test_parameters_are_seen_as_json():
     assert tool_type(tool, GUIDE) == 'type f = (_: "a") => any;'
 
 
+# --- Names of tools ------------------------------------------------------------------------------
+
+
+def test_names_become_identifiers_each_alone():
+    case = ALL_CASES["names-001"]
+
+    assert [tool_identifiers([name])[0] for name in case["names"]] == case["mapped"]
+
+
+@pytest.mark.parametrize("case", [ALL_CASES["names-003"], ALL_CASES["names-004"]])
+def test_names_that_become_one_are_numbered(case):
+    assert tool_identifiers(case["names"]) == case["mapped"]
+
+
+@examples(50)
+@given(names=st.lists(st.sampled_from(["a", "a!", "a_2", "a_2_2"]) | st.text(max_size=5)))
+def test_no_two_tools_ever_get_one_name(names):
+    made = tool_identifiers(names)
+
+    assert len({*made}) == len(names)
+    assert all(name.replace("$", "_").isidentifier() for name in made)
+
+
 # --- References ----------------------------------------------------------------------------------
 
 
@@ -290,8 +309,8 @@ def test_types_that_are_used_twice_and_refer_to_others_get_names_apart():
     printed = guide_type({"properties": twice, "$defs": defs})
 
     assert printed == (
-        "type f = (_: {\np?: f_a,\nq?: f_a_,\nr?: f_a,\ns?: f_a_,\n}) => any;\n\n"
-        "type f_a = (1 | 2)[];\n\ntype f_a_ = (1 | 2)[];"
+        "type f = (_: {\np?: f_a,\nq?: f_a_2,\nr?: f_a,\ns?: f_a_2,\n}) => any;\n\n"
+        "type f_a = (1 | 2)[];\n\ntype f_a_2 = (1 | 2)[];"
     )
 
 

@@ -19,6 +19,7 @@ from collections import Counter
 from contextlib import contextmanager
 from decimal import Decimal
 from functools import partial
+from itertools import chain, count
 from types import NoneType
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import unquote
@@ -29,7 +30,7 @@ from harmony_stream.errors import RenderError, RenderReferenceError
 from harmony_stream.rendering.profiles import Profile, TypeScript
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from harmony_stream.tools import ToolDescription
 
@@ -61,6 +62,36 @@ def tool_type(tool: ToolDescription, profile: Profile) -> str:
         raise RenderError("parameters of tool", tool.name, "are nested too deeply") from None
     comments = [f"// {line}" for line in lines_of(tool.description)]
     return "\n".join([*comments, f"type {tool.name} = {printed} => any;"])
+
+
+def tool_identifiers(names: Iterable[str]) -> list[str]:
+    """Names for tools whose own are no identifiers, such as those of MCP servers: one for each.
+
+    An option: the model sees, and calls, tools under these names, and whoever declared them maps
+    them back. No two are the same. Nothing here renames a tool by itself.
+
+    >>> tool_identifiers(["read log", "read-log", "42", "tide!"])
+    ['read_log', 'read_log_2', '_42', 'tide']
+    """
+    made: dict[str, None] = {}
+    for name in names:
+        first = _identifier(name)
+        numbered = (f"{first}_{number}" for number in count(2))
+        made[next(each for each in chain([first], numbered) if each not in made)] = None
+    return list(made)
+
+
+def _identifier(name: str) -> str:
+    joined = re.sub(r"[\s.-]", "_", name)
+    kept = "".join(character for character in joined if _is_identifier(f"a{character}"))
+    if not kept:
+        return "unnamed"
+    return kept if _is_identifier(kept) else f"_{kept}"
+
+
+def _is_identifier(name: str) -> bool:
+    """Whether TypeScript takes the name without quotes."""
+    return name.replace("$", "_").isidentifier()
 
 
 # --- Comments and literals ----------------------------------------------------------------------
@@ -423,8 +454,7 @@ class _CorrectPrinter:
         return _Type(text, _INTERSECTION)
 
     def label(self, name: str) -> str:
-        is_identifier = name.replace("$", "_").isidentifier()
-        return name if is_identifier else self.literal(name)
+        return name if _is_identifier(name) else self.literal(name)
 
     @contextmanager
     def inside(self) -> Iterator[None]:
@@ -551,11 +581,9 @@ class _CorrectPrinter:
 
     def name(self, reference: str) -> str:
         if reference not in self.names:
-            last = re.sub(r"\W", "_", reference.rpartition("/")[2].lstrip("#")) or "parameters"
-            name = re.sub(r"\W", "_", f"{self.tool}_{last}")
-            while name in self.names.values():
-                name += "_"
-            self.names[reference] = name
+            last = reference.rpartition("/")[2].lstrip("#") or "parameters"
+            taken = [self.tool, *self.names.values()]
+            self.names[reference] = tool_identifiers([*taken, f"{self.tool}_{last}"])[-1]
         return self.names[reference]
 
     def resolve(self, reference: str) -> Json:
