@@ -17,7 +17,6 @@ import math
 import re
 from collections import Counter
 from contextlib import contextmanager
-from decimal import Decimal
 from functools import partial
 from itertools import chain, count
 from types import NoneType
@@ -144,7 +143,8 @@ def number_text(value: float, exponent_sign: str = "") -> str:
     """The number in as few digits as tell it from others, laid out as in the wheels."""
     mantissa, _, exponent = repr(value).partition("e")
     if exponent == "-05":  # Python begins to write exponents one digit earlier
-        return f"{Decimal(repr(value)):f}"
+        digits = len(mantissa.lstrip("-").replace(".", ""))
+        return f"{value:.{4 + digits}f}"
     if exponent:
         return f"{mantissa}e{exponent_sign if int(exponent) > 0 else ''}{int(exponent)}"
     return mantissa
