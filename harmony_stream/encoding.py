@@ -367,7 +367,7 @@ def familiar_error(encoding: HarmonyEncoding, events: Iterable[Event]) -> Famili
     faults: list[HarmonyParseError] = []
     for event in events:
         if not isinstance(event, Malformed):
-            if faults:  # those that stand together are of one header
+            if faults:  # those that stand together are one header's
                 return _familiar(encoding.vocabulary, faults, event)
         elif event.error.kind in _PHRASES:
             faults.append(event.error)
@@ -377,20 +377,23 @@ def familiar_error(encoding: HarmonyEncoding, events: Iterable[Event]) -> Famili
 def _familiar(
     vocabulary: Vocabulary, faults: list[HarmonyParseError], following: Event | None
 ) -> FamiliarParseError:
-    error = min(faults, key=lambda error: _ORDER.index(error.kind))
+    error = min(faults, key=lambda fault: _ORDER.index(fault.kind))
+    fields = {name: getattr(error, name) for name in attrs.fields_dict(HarmonyParseError)}
+    return FamiliarParseError(**fields, phrase=_phrase(vocabulary, error, following))
+
+
+def _phrase(vocabulary: Vocabulary, error: HarmonyParseError, following: Event | None) -> str:
     template, words = _PHRASES[error.kind], error.token_text
     if error.kind is FaultKind.UNKNOWN_ROLE and words in vocabulary.special_tokens:
-        template = _NO_ROLE  # it stands where the role was due
+        template = _NO_ROLE  # the token stands where the role was due
     if error.kind is FaultKind.MISSING_MESSAGE and isinstance(following, ContentDelta):
-        template, words = _WORDS_LEFT, following.text.strip()
-    phrase = template.format(
+        template, words = _WORDS_LEFT, following.text.strip()  # which became content
+    return template.format(
         token=error.token,
         start=vocabulary.special_tokens[FormattingToken.START],
         word=words,
         words=json.dumps(words, ensure_ascii=False),
     )
-    fields = {name: getattr(error, name) for name in attrs.fields_dict(HarmonyParseError)}
-    return FamiliarParseError(**fields, phrase=phrase)
 
 
 def parser_for(encoding: HarmonyEncoding, role: Role | str | None, *, strict: bool) -> EventParser:

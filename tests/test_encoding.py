@@ -317,6 +317,34 @@ def test_of_the_faults_of_one_header_the_one_is_raised_that_openai_harmony_finds
             encoding.parse_messages_from_completion_tokens(ids)
 
 
+@pytest.mark.parametrize(
+    ("text", "phrase"),
+    [
+        ("Hi", "Unexpected token 12194 while expecting start token 200006"),
+        ("<|start|><|message|>", "message header did not contain a role"),
+        ("<|start|>who?<|message|>", "Unknown role: who?"),
+        ("<|start|>user<|channel|>", "Unexpected EOS while waiting for message header to complete"),
+        (
+            "<|start|>user<|channel|>final<|end|>",
+            "Unexpected EOS while waiting for message header to complete",
+        ),
+        (
+            "<|start|>user<|channel|>final Hi, you<|end|>",
+            'unexpected tokens remaining in message header: Some("Hi, you")',
+        ),
+        (
+            "<|start|>user<|channel|>final Hi, you<|message|>",
+            'unexpected tokens remaining in message header: Some("Hi , you")',
+        ),
+    ],
+)
+def test_a_fault_is_raised_in_both_libraries_words(text, phrase):
+    ids = OURS.encode(text, allowed_special="all")
+
+    with pytest.raises(HarmonyError, match=f"^{re.escape(phrase)}: .* at position "):
+        OURS.parse_messages_from_completion_tokens(ids)
+
+
 def test_the_first_header_at_fault_is_the_one_that_is_raised():
     ids = OURS.encode(
         "<|start|>who?<|message|>Hi<|end|>Hi<|start|>user<|channel|><|message|>",
@@ -330,7 +358,9 @@ def test_the_first_header_at_fault_is_the_one_that_is_raised():
 
 def test_nothing_is_raised_for_what_is_repaired_silently():
     repaired = set(FaultKind) - set(encoding_module._PHRASES)
+    ids = OURS.encode("<|start|>user<|message|>a<|constrain|>b<|end|>", allowed_special="all")
 
+    assert OURS.parse_messages_from_completion_tokens(ids)[0].content[0].text == "ab"
     assert repaired == {
         *(FaultKind.UNEXPECTED_START, FaultKind.MISSING_END, FaultKind.UNEXPECTED_MARKER),
         *(FaultKind.DUPLICATE_CHANNEL, FaultKind.DUPLICATE_RECIPIENT),

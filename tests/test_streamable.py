@@ -264,7 +264,9 @@ class Difference:
         """Whether the first word cannot be a tool that answers."""
         channels = [word for text in self.texts_after(CHANNEL) for word in text.split()[:1]]
         answers = all(word in ("to=assistant", "to=all") for word in self.recipients)
-        return not (NAME.fullmatch(self.role_words[0]) and answers and "final" not in channels)
+        word = self.role_words[0]
+        may_answer = NAME.fullmatch(word) and answers and "final" not in channels
+        return not may_answer or bool(GLUED_ROLE.fullmatch(word.lower()))
 
     @cached_property
     def words(self) -> list[str]:
@@ -289,12 +291,15 @@ class Difference:
     def is_bare(self) -> bool:
         """Whether the header holds a role at most, perhaps after <|startoftext|>."""
         markers = [marker for marker, _ in self.runs[1:]]
-        return markers in ([], [START_OF_TEXT]) and sum(map(len, map(str.split, self.texts))) <= 1
+        words = {word for text in self.texts for word in text.split()}
+        return markers in ([], [START_OF_TEXT]) and len(words) <= 1
 
     @cached_property
     def has_type_in_front(self) -> bool:
-        """`<|constrain|>TYPE to=NAME`."""
-        return any("to=" in text for text in self.texts_after(CONSTRAIN))
+        """`<|constrain|>TYPE to=NAME`, wherever the recipient stands behind it."""
+        markers = [marker for marker, _ in self.runs]
+        first = markers.index(CONSTRAIN) if CONSTRAIN in markers else len(markers)
+        return any("to=" in text for text in self.texts[first:])
 
     @cached_property
     def has_type_at_the_end(self) -> bool:
@@ -342,6 +347,7 @@ def is_complete(data: bytes) -> bool:
 THEIRS, OURS_ONLY = "only theirs raises", "only ours raises"
 WORDS, VALUES = "other words", "other values"
 NAME = re.compile(r"[\w./+:-]+")
+GLUED_ROLE = re.compile(f"({'|'.join(KNOWN_ROLES)})+(analysis|commentary|final)?")
 TYPE = re.compile(r"[^\W_](?:[\w./+:-]*[^\W_])?")
 
 TABLE = [
@@ -363,7 +369,7 @@ TABLE = [
     ),
     Row(
         "Whether text is white space can be told when a character is complete: the error waits.",
-        {THEIRS, OURS_ONLY},
+        {THEIRS},
         between(lambda it: not is_complete(it.data)),
     ),
     # Inside a header.
@@ -426,7 +432,7 @@ TABLE = [
     ),
     Row(
         "What is glued to a known channel, and can only be content, is no part of its name.",
-        {OURS_ONLY, VALUES, WORDS},
+        {OURS_ONLY, WORDS},
         at_message(
             lambda it: any(
                 re.match("(analysis|commentary|final)[\\[{(<\"'`]", text)
@@ -453,7 +459,7 @@ TABLE = [
     ),
     Row(
         "A marker where the role is due: the role is missing, whatever follows.",
-        {THEIRS, WORDS, VALUES},
+        {THEIRS, OURS_ONLY, WORDS, VALUES},
         at_message(lambda it: it.is_named and not it.role_words and len(it.runs) > 1),
     ),
     Row(
@@ -468,7 +474,7 @@ TABLE = [
     ),
     Row(
         "A type may stand in front of the recipient; what else stands there is an error.",
-        {THEIRS, OURS_ONLY, WORDS, VALUES},
+        {THEIRS, OURS_ONLY, WORDS},
         at_message(
             lambda it: (
                 it.recipients and (it.has_type_in_front or (it.bare and not it.has_type_at_the_end))
