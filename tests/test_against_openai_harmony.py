@@ -214,6 +214,7 @@ class Pair:
         ours, theirs: the message.
         error: of openai_harmony, if it raised one instead of giving this message.
         events: ours, from the end of the message before to the end of this one.
+        faults_before: what was reported in the messages before.
         header: the text of our header, special tokens spelled out.
     """
 
@@ -221,6 +222,7 @@ class Pair:
     theirs: Message | None
     error: str | None
     events: list
+    faults_before: set[str]
     header: str
 
     @property
@@ -344,6 +346,13 @@ DIFFERENCES = [
         "unknown_token: U+FFFD stands for it. openai_harmony drops or repeats text around it.",
     ),
     Difference(
+        "a message behind an unknown token",
+        ("<|message|><|unknown|><|start|>user<|message|>a<|end|>", "assistant"),
+        {"number"},
+        lambda p: "unknown_token" in p.faults_before,
+        "unknown_token: what follows is read as ever. openai_harmony stops taking text.",
+    ),
+    Difference(
         "a marker inside a header",
         ("<|start|>assistant to=f<|reserved_200013|><|channel|>final<|message|>b<|end|>", None),
         HEADER_FIELDS,
@@ -360,7 +369,7 @@ DIFFERENCES = [
     Difference(
         "a word that is no name",
         ("<|channel|>commentary to=!f<|message|>a<|end|>", "assistant"),
-        {"recipient", "content_type"},
+        {"channel", "recipient", "content_type"},
         lambda p: "unparsed_header_text" in p.faults,
         "Names are made of letters, digits and `_ . / + : -`; what is glued behind them is a word "
         "of its own, and left-over words are unparsed_header_text.",
@@ -392,14 +401,28 @@ DIFFERENCES = [
         "empty_recipient: None, not a tool without a name.",
     ),
     Difference(
-        "no type",
+        "a marker of a type alone",
         ("<|start|>assistant to=f <|constrain|><|message|>a<|end|>", None),
         {"recipient", "content_type"},
-        lambda p: (
-            "empty_constrain" in p.faults
-            and "<|constrain|>" in (p.theirs.recipient, p.theirs.content_type)
+        lambda p: "<|constrain|>" in (p.theirs.recipient, p.theirs.content_type),
+        "empty_constrain: None, not the marker itself; a space after it is no fault.",
+    ),
+    Difference(
+        "a type in place of the role",
+        ("<|start|><|constrain|>json to=all<|message|>a<|end|>", None),
+        {"role", "name", "content_type"},
+        lambda p: (p.theirs.name or "").startswith("<|constrain|>"),
+        "unknown_role: without a word for it the given role stands, or the assistant.",
+    ),
+    Difference(
+        "two types",
+        (
+            "<|constrain|>json<|channel|>commentary <|constrain|>code<|message|>a<|end|>",
+            "assistant",
         ),
-        "empty_constrain: None, not the marker itself.",
+        {"recipient", "content_type"},
+        lambda p: "duplicate_constrain" in p.faults,
+        "duplicate_constrain: the last wins.",
     ),
     Difference(
         "a recipient in place of the role",
@@ -452,12 +475,13 @@ def first_difference(encoding, tokens, role):
         (i for i, (a, b) in enumerate(zip(ours, theirs, strict=False)) if a != b),
         min(len(ours), len(theirs)),
     )
-    own, header = events_of_message(events, same, tokens)
-    return Pair(*nth(ours, same), *nth(theirs, same), error, own, header)
+    before, own = events_of_message(events, same)
+    pair = nth(ours, same), nth(theirs, same)
+    return Pair(*pair, error, own, set(faults_of(before)), header_text(own, tokens))
 
 
 def nth(messages, index):
-    return messages[index : index + 1] or [None]
+    return messages[index] if index < len(messages) else None
 
 
 def finished_messages(encoding, tokens, role):
@@ -472,14 +496,18 @@ def finished_messages(encoding, tokens, role):
     return [reference_message(message) for message in parser.messages]
 
 
-def events_of_message(events, index, tokens):
+def events_of_message(events, index):
+    """The events before the message, and its own."""
     ends = [place for place, event in enumerate(events) if isinstance(event, MessageEnd)]
     start = ends[index - 1] + 1 if index else 0
     stop = ends[index] + 1 if index < len(ends) else len(events)
-    own = events[start:stop]
-    header = next((e for e in own if isinstance(e, MessageStart)), None)
-    span = tokens[header.start : header.stop] if header else []
-    return own, VOCABULARY.decode(token for token in span if token < UNKNOWN)
+    return events[:start], events[start:stop]
+
+
+def header_text(events, tokens):
+    start = next((event for event in events if isinstance(event, MessageStart)), None)
+    span = tokens[start.start : start.stop] if start else []
+    return VOCABULARY.decode(token for token in span if token < UNKNOWN)
 
 
 small_tokens = any_token.map(lambda token: min(token, 2**31))  # as openai_harmony takes them
