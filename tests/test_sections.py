@@ -267,3 +267,13 @@ def test_functions_are_declared_by_a_namespace_of_that_name_with_tools_in_it(
     content, has_functions
 ):
     assert has_function_tools(content) is has_functions
+
+
+def test_the_types_of_one_tool_are_not_named_like_another_tool():
+    node = {"properties": {"next": {"$ref": "#"}}}
+    tools = [ToolDescription.new("f", "", node), ToolDescription.new("f_parameters", "")]
+    content = DeveloperContent.new().with_function_tools(tools)
+
+    text = developer_text(content, GUIDE)
+
+    assert text.count("type f_parameters_2 = {") == text.count("type f_parameters = ()") == 1

@@ -112,8 +112,9 @@ def _namespace_lines(namespace: ToolNamespaceConfig, profile: Profile) -> Iterat
         yield mark + line
     if namespace.tools:
         yield f"namespace {namespace.name} {{"
+        names = [tool.name for tool in namespace.tools]
         for tool in namespace.tools:
-            yield f"\n{tool_type(tool, profile)}"
+            yield f"\n{tool_type(tool, profile, names)}"
         yield f"\n}} // namespace {namespace.name}"
 
 

@@ -40,8 +40,8 @@ _PROPERTY_INDENT = "    "
 _VARIANT_INDENT = "   "
 
 
-def tool_type(tool: ToolDescription, profile: Profile) -> str:
-    """The declaration of one tool.
+def tool_type(tool: ToolDescription, profile: Profile, taken: Iterable[str] = ()) -> str:
+    """The declaration of one tool; `taken` are the names of others in its namespace.
 
     >>> from harmony_stream.rendering.profiles import GUIDE
     >>> from harmony_stream.tools import ToolDescription
@@ -53,7 +53,7 @@ def tool_type(tool: ToolDescription, profile: Profile) -> str:
     try:
         schema = json.loads(json.dumps(tool.parameters))
         if profile.typescript is TypeScript.CORRECT and schema is not None:
-            return _CorrectPrinter(tool.name, schema).declaration(tool.description)
+            return _CorrectPrinter(tool.name, schema, taken).declaration(tool.description)
         printed = "()"
         if schema is not None:
             printed = f"(_: {_ReferencePrinter(profile.exponent_sign).type_of(schema, '')})"
@@ -339,9 +339,10 @@ class _CorrectPrinter:
     that is used more than once and refers to others, becomes a type of its own below the tool's.
     """
 
-    def __init__(self, tool: str, root: Json) -> None:
+    def __init__(self, tool: str, root: Json, taken: Iterable[str]) -> None:
         self.tool = tool
         self.root = root
+        self.taken = [tool, *taken]
         self.uses = Counter(_references(root))
         self.expansions = 0
         self.names: dict[str, str] = {}
@@ -582,8 +583,8 @@ class _CorrectPrinter:
     def name(self, reference: str) -> str:
         if reference not in self.names:
             last = reference.rpartition("/")[2].lstrip("#") or "parameters"
-            taken = [self.tool, *self.names.values()]
-            self.names[reference] = tool_identifiers([*taken, f"{self.tool}_{last}"])[-1]
+            self.taken.append(tool_identifiers([*self.taken, f"{self.tool}_{last}"])[-1])
+            self.names[reference] = self.taken[-1]
         return self.names[reference]
 
     def resolve(self, reference: str) -> Json:
