@@ -372,6 +372,26 @@ def test_text_of_any_kind_may_be_cut_anywhere(text, places):
     assert text_events(cut(text, places), None) == text_events([text], None)
 
 
+@given(marked_pieces, roles)
+@examples(150)
+def test_of_a_chunk_of_text_the_strict_mode_takes_what_stands_before_the_first_fault(pieces, role):
+    text = "".join(pieces)
+    strict, events, errors = EventParser(role, strict=True), [], []
+    while strict.position < len(text):
+        before = strict.position
+        more, error = caught(strict.feed_text, text[before:])
+        events += more
+        errors += [error] if error else []
+        if error is None:
+            break
+        assert strict.position > before
+    more, error = caught(strict.close)
+    errors += [error] if error else []
+    tolerant = text_events([text], role)
+    assert content_of(join_deltas([*events, *more]))[0] == content_of(tolerant)[0]
+    assert (errors == []) == (faults_of(tolerant) == [])
+
+
 def text_events(chunks, role, **options):
     parser = EventParser(role, **options)
     events = [event for chunk in chunks for event in parser.feed_text(chunk)]

@@ -1,0 +1,143 @@
+import copy
+import json
+import pickle
+
+import pytest
+from strategies import events_of
+
+from harmony_stream.errors import FaultKind, HarmonyParseError
+from harmony_stream.header import Header
+from harmony_stream.messages import Role
+from harmony_stream.parsing.events import (
+    ContentDelta,
+    EndKind,
+    Malformed,
+    MessageEnd,
+    MessageStart,
+    extend_joining,
+    join_deltas,
+)
+
+HEADER = Header(Role.ASSISTANT, None, "commentary", "functions.f", "<|constrain|>json")
+ERROR = HarmonyParseError(
+    FaultKind.EXPECTED_START, 7, 12606, "commentary", "EXPECT_START", "", ("<|start|>",)
+)
+START = MessageStart(HEADER, 2, 3, 9)
+DELTA = ContentDelta(HEADER, 2, "{}", 9, 10)
+END = MessageEnd(HEADER, 2, EndKind.CALL, True, 10, 11)
+FAULT = Malformed(ERROR, "stray", 11, 13)
+ALL = [START, DELTA, END, FAULT]
+
+
+@pytest.mark.parametrize(
+    ("event", "fields"),
+    [
+        (
+            START,
+            {
+                "type": "message_start",
+                "index": 2,
+                "header": {
+                    "role": "assistant",
+                    "name": None,
+                    "channel": "commentary",
+                    "recipient": "functions.f",
+                    "content_type": "<|constrain|>json",
+                },
+                "start": 3,
+                "stop": 9,
+            },
+        ),
+        (DELTA, {"type": "content_delta", "index": 2, "text": "{}", "start": 9, "stop": 10}),
+        (
+            END,
+            {
+                "type": "message_end",
+                "index": 2,
+                "end": "call",
+                "complete": True,
+                "start": 10,
+                "stop": 11,
+            },
+        ),
+        (
+            FAULT,
+            {
+                "type": "malformed",
+                "error": ERROR.to_dict(),
+                "text": "stray",
+                "start": 11,
+                "stop": 13,
+            },
+        ),
+    ],
+)
+def test_an_event_as_a_dictionary_has_a_type_and_survives_json(event, fields):
+    assert event.to_dict() == fields
+    assert json.loads(json.dumps(event.to_dict())) == fields
+
+
+@pytest.mark.parametrize("event", [START, DELTA, END])
+def test_an_event_of_a_message_knows_role_channel_and_recipient(event):
+    fields = (event.role, event.channel, event.recipient)
+    assert fields == (Role.ASSISTANT, "commentary", "functions.f")
+
+
+@pytest.mark.parametrize("event", ALL)
+def test_events_are_values(event):
+    for twin in (copy.copy(event), pickle.loads(pickle.dumps(event))):
+        assert twin == event
+        assert hash(twin) == hash(event)
+    assert [other for other in ALL if other == event] == [event]
+
+
+@pytest.mark.parametrize("event", ALL)
+def test_events_have_no_room_for_other_attributes(event):
+    with pytest.raises(AttributeError):
+        event.other = 1
+
+
+def test_all_events_of_a_message_share_one_header():
+    start, *others = events_of("<|channel|>final<|message|>a b<|end|>")
+    assert len(others) == 3
+    assert all(event.header is start.header for event in others)
+
+
+def test_each_end_has_a_kind_named_after_it():
+    assert [kind.value for kind in EndKind] == [
+        "end",
+        "return",
+        "call",
+        "end_of_text",
+        "implicit",
+        "truncated",
+    ]
+
+
+def delta(text, start, index=0):
+    return ContentDelta(HEADER, index, text, start, start + 1)
+
+
+def test_adjacent_text_of_one_message_is_joined_and_spans_all_of_it():
+    assert join_deltas([delta("a", 3), delta("b", 4), delta("c", 7)]) == [
+        ContentDelta(HEADER, 0, "abc", 3, 8)
+    ]
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [],
+        [START, DELTA, END, FAULT],
+        [delta("a", 3), FAULT, delta("b", 4)],
+        [delta("a", 3), delta("b", 4, index=1)],
+    ],
+)
+def test_nothing_else_is_joined(events):
+    assert join_deltas(events) == events
+
+
+def test_joining_goes_on_with_what_was_joined_before():
+    events = [START, delta("a", 3)]
+    extend_joining(events, iter([delta("b", 4), END]))
+    assert events == [START, ContentDelta(HEADER, 0, "ab", 3, 5), END]

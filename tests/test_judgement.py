@@ -1,0 +1,136 @@
+import pytest
+from strategies import RESERVED, SPECIAL, UNKNOWN, VOCABULARY, tokens_of
+
+from harmony_stream.header import Opening, Section
+from harmony_stream.messages import Role
+from harmony_stream.parsing.judgement import (
+    Fault,
+    judge,
+    kind_and_data,
+    plain_text_of,
+    text_of,
+    tokens_not_kept,
+)
+from harmony_stream.parsing.judgement import tokens_of as known_tokens_of
+from harmony_stream.parsing.states import TokenKind
+
+START, CHANNEL = SPECIAL["<|start|>"], SPECIAL["<|channel|>"]
+
+
+def judged(items, opening=Opening.START, role=None, *, closed=True):
+    return judge(VOCABULARY, tuple(items), opening, role, None, closed=closed)
+
+
+def faults_of(items, **options):
+    faults = judged(items, **options).faults
+    return [(fault.kind.value, fault.item, fault.offset, fault.text) for fault in faults]
+
+
+@pytest.mark.parametrize(
+    ("item", "kind", "data"),
+    [
+        (13225, TokenKind.TEXT, b"Hello"),
+        (172, TokenKind.TEXT, b"\xf0"),
+        ("h\u00e9", TokenKind.TEXT, b"h\xc3\xa9"),
+        (b"\xff", TokenKind.TEXT, b"\xff"),
+        (CHANNEL, TokenKind.CHANNEL, b"<|channel|>"),
+        (SPECIAL["<|call|>"], TokenKind.CALL, b"<|call|>"),
+        (SPECIAL["<|endoftext|>"], TokenKind.END_OF_TEXT, b"<|endoftext|>"),
+        (SPECIAL["<|startoftext|>"], TokenKind.OTHER_SPECIAL, b"<|startoftext|>"),
+        (RESERVED, TokenKind.OTHER_SPECIAL, b"<|reserved_200013|>"),
+        (UNKNOWN, TokenKind.UNKNOWN, b"\xef\xbf\xbd"),
+        (2**70, TokenKind.UNKNOWN, b"\xef\xbf\xbd"),
+    ],
+)
+def test_an_item_is_of_a_kind_and_has_bytes(item, kind, data):
+    assert kind_and_data(VOCABULARY, item) == (kind, data)
+
+
+def test_the_text_of_items_spells_out_special_tokens_and_joins_characters():
+    assert text_of(VOCABULARY, (CHANNEL, 172, 253, 99, 228, "a", b"\xff")) == "<|channel|>🦆a\ufffd"
+
+
+def test_a_character_in_two_tokens_of_a_header_is_whole():
+    items = [*tokens_of("functions.k"), 127, 120, *tokens_of("che to=assistant")]
+    assert judged(items).header.name == "functions.küche"
+
+
+@pytest.mark.parametrize(
+    ("text", "faults"),
+    [
+        ("!f x y", [("unknown_role", 0, 0, "!f"), ("unparsed_header_text", 2, 1, "x y")]),
+        ("user<|channel|>a<|channel|>b", [("duplicate_channel", 3, 0, "")]),
+        ("user<|channel|>", [("empty_channel", 2, 0, "")]),
+        ("user<|channel|>a to=f to=g", [("duplicate_recipient", 5, 1, "to=g")]),
+        ("user<|channel|>a json!", [("unparsed_header_text", 4, 0, "!")]),
+        ("user<|reserved_200013|>", [("unexpected_marker", 1, 0, "")]),
+    ],
+)
+def test_a_fault_is_found_in_its_token(text, faults):
+    assert faults_of(tokens_of(text)) == faults
+
+
+def test_a_fault_inside_a_token_says_how_many_bytes_stand_before_it():
+    assert faults_of(["user é to= x!"]) == [
+        ("unparsed_header_text", 0, 5, "é x !"),
+        ("empty_recipient", 0, 8, "to="),
+    ]
+
+
+def test_unknown_tokens_are_not_kept_in_mind():
+    known = known_tokens_of(VOCABULARY)
+    assert known[UNKNOWN] == (TokenKind.UNKNOWN, b"\xef\xbf\xbd")
+    assert UNKNOWN not in known
+    assert known[13225] == (TokenKind.TEXT, b"Hello")
+    assert 13225 in known
+
+
+def test_the_tokens_that_end_a_header_are_the_end_tokens_the_start_and_the_message():
+    ends = ["<|start|>", "<|message|>", "<|end|>", "<|return|>", "<|call|>", "<|endoftext|>"]
+    assert tokens_not_kept(VOCABULARY) == {SPECIAL[text] for text in ends}
+
+
+def test_a_prompt_repeated_with_another_role_is_at_fault_before_all_items():
+    faults = faults_of(tokens_of("user"), opening=Opening.REPEATED, role=Role.ASSISTANT)
+    assert faults == [("unexpected_start", -1, 0, "")]
+
+
+def test_each_run_of_broken_bytes_is_one_fault_at_its_first_byte():
+    items = [*tokens_of("user<|channel|>fi"), 172, 172, CHANNEL, *tokens_of("a"), 172]
+    assert faults_of(items) == [
+        ("invalid_utf8_in_header", 3, 0, ""),
+        ("duplicate_channel", 5, 0, ""),
+        ("invalid_utf8_in_header", 7, 0, ""),
+    ]
+    assert judged(items).header.channel == "a\ufffd"
+
+
+def test_the_section_of_a_fault_is_where_it_stands():
+    items = [*tokens_of("user"), RESERVED, CHANNEL, *tokens_of("final"), RESERVED, CHANNEL]
+    sections = [fault.section for fault in judged(items).faults]
+    assert sections == [Section.ROLE, Section.CHANNEL, Section.CHANNEL]
+
+
+def test_the_rest_of_a_header_begins_in_an_item_behind_so_many_bytes():
+    assert judged(tokens_of("user hello"), closed=False).rest == (1, 1)
+    assert judged(["user é hello"], closed=False).rest == (0, 5)
+    assert judged(tokens_of("user"), closed=False).rest is None
+
+
+def test_faults_behind_the_beginning_of_the_content_do_not_count():
+    items = [*tokens_of("user"), RESERVED, *tokens_of(" hello there"), RESERVED, UNKNOWN, 172]
+    assert faults_of(items, closed=False) == [("unexpected_marker", 1, 0, "")]
+
+
+def test_the_text_of_a_header_is_without_its_markers():
+    items = [*tokens_of("user<|channel|>final"), RESERVED, UNKNOWN, 172]
+    assert plain_text_of(VOCABULARY, items) == "userfinal\ufffd\ufffd"
+
+
+def test_a_header_seen_before_is_judged_once():
+    items = tuple(tokens_of("user<|channel|>final"))
+    assert judged(items) is judged(items)
+
+
+def test_a_fault_without_a_word_has_no_text():
+    assert Fault("kind", 0, 0, Section.ROLE).text == ""
