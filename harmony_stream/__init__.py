@@ -1,10 +1,15 @@
 """Typed event streams, prompts and history for the harmony format of gpt-oss models.
 
+`import harmony_stream as openai_harmony` serves code that was written for openai_harmony.
+
 >>> import harmony_stream
 >>> completion = harmony_stream.parse([200005, 17196, 200008, 13225, 200002])
 >>> completion.final_text
 'Hello'
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 from harmony_stream.errors import (
     FaultKind,
@@ -13,9 +18,24 @@ from harmony_stream.errors import (
     LoadError,
     RenderError,
     RenderFormattingTokenError,
+    RenderReferenceError,
 )
 from harmony_stream.header import Header
-from harmony_stream.messages import Author, Message, Role, TextContent
+from harmony_stream.messages import (
+    Author,
+    ChannelConfig,
+    Content,
+    Conversation,
+    DeveloperContent,
+    Message,
+    ReasoningEffort,
+    RenderConversationConfig,
+    RenderOptions,
+    ResponseFormat,
+    Role,
+    SystemContent,
+    TextContent,
+)
 from harmony_stream.parsing.collect import Completion, MessageCollector, ToolCall, parse
 from harmony_stream.parsing.events import (
     ContentDelta,
@@ -28,17 +48,30 @@ from harmony_stream.parsing.events import (
 )
 from harmony_stream.parsing.parser import EventParser, aiter_events, iter_events
 from harmony_stream.parsing.states import State
+from harmony_stream.tools import ToolDescription, ToolNamespaceConfig
 from harmony_stream.vocabulary import FormattingToken, Vocabulary
+
+if TYPE_CHECKING:
+    from harmony_stream.encoding import HarmonyEncoding, HarmonyEncodingName, load_harmony_encoding
+    from harmony_stream.rendering.profiles import Profile
+    from harmony_stream.rendering.render import Renderer, render_events
+    from harmony_stream.streamable import StreamableParser, StreamState
 
 __all__ = [
     "Author",
+    "ChannelConfig",
     "Completion",
+    "Content",
     "ContentDelta",
+    "Conversation",
+    "DeveloperContent",
     "EndKind",
     "Event",
     "EventParser",
     "FaultKind",
     "FormattingToken",
+    "HarmonyEncoding",
+    "HarmonyEncodingName",
     "HarmonyError",
     "HarmonyParseError",
     "Header",
@@ -48,15 +81,53 @@ __all__ = [
     "MessageCollector",
     "MessageEnd",
     "MessageStart",
+    "Profile",
+    "ReasoningEffort",
+    "RenderConversationConfig",
     "RenderError",
     "RenderFormattingTokenError",
+    "RenderOptions",
+    "RenderReferenceError",
+    "Renderer",
+    "ResponseFormat",
     "Role",
     "State",
+    "StreamState",
+    "StreamableParser",
+    "SystemContent",
     "TextContent",
     "ToolCall",
+    "ToolDescription",
+    "ToolNamespaceConfig",
     "Vocabulary",
     "aiter_events",
     "iter_events",
     "join_deltas",
+    "load_harmony_encoding",
     "parse",
+    "render_events",
 ]
+
+# The writing side is loaded when first asked for: importing it takes as long as all of the reading
+# side (40 ms), which needs none of it.
+_WRITING = {
+    "HarmonyEncoding": "harmony_stream.encoding",
+    "HarmonyEncodingName": "harmony_stream.encoding",
+    "load_harmony_encoding": "harmony_stream.encoding",
+    "Profile": "harmony_stream.rendering.profiles",
+    "Renderer": "harmony_stream.rendering.render",
+    "render_events": "harmony_stream.rendering.render",
+    "StreamableParser": "harmony_stream.streamable",
+    "StreamState": "harmony_stream.streamable",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _WRITING:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value = getattr(import_module(_WRITING[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -9,8 +9,8 @@ from importlib import metadata
 from io import TextIOWrapper
 from typing import TYPE_CHECKING
 
-from harmony_stream.commands import replay
-from harmony_stream.commands.problems import UnreadableError
+from harmony_stream.commands import render, replay, tools
+from harmony_stream.commands.inputs import UnreadableError
 from harmony_stream.commands.screen import VISIBLE_LINE
 from harmony_stream.errors import HarmonyError
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 _TROUBLE, _INTERRUPTED, _BROKEN_PIPE = 2, 128 + 2, 128 + 13
 
-_DESCRIPTION = "Look at recorded streams of the harmony format, which the gpt-oss models write."
+_DESCRIPTION = "Read and write the harmony format, in which the gpt-oss models speak."
 
 # In the order in which the help lists them.
-_COMMANDS = (replay,)
+_COMMANDS = (replay, render, tools)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -9,7 +9,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from harmony_stream.commands.problems import UnreadableError
+from harmony_stream.commands.inputs import UnreadableError, name_of, read_bytes
 from harmony_stream.commands.screen import Screen
 from harmony_stream.messages import Role
 from harmony_stream.parsing.events import Event, Malformed
@@ -100,15 +100,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _load(path: str) -> list[Record]:
-    is_stdin = path == "-"
-    name = "<stdin>" if is_stdin else path
     try:
-        with open(0 if is_stdin else path, "rb", closefd=not is_stdin) as file:
-            return parse_log(file.read())
-    except OSError as error:
-        raise UnreadableError(f"{name}: {error.strerror}") from error
+        return parse_log(read_bytes(path))
     except TokenLogError as error:
-        raise UnreadableError(f"{name}:{error.line}: {error.reason}") from error
+        raise UnreadableError(f"{name_of(path)}:{error.line}: {error.reason}") from error
 
 
 def _role(tokens: list[int], wanted: str | None) -> str | None:

@@ -1,0 +1,47 @@
+"""What commands read, and what ends a command before it has begun."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+
+class UnreadableError(Exception):
+    """A sentence that names the file and says why it cannot be used."""
+
+
+def name_of(path: str) -> str:
+    """How a file is called in messages; `-` is standard input."""
+    return "<stdin>" if path == "-" else path
+
+
+def read_bytes(path: str) -> bytes:
+    """All of a file, or of standard input.
+
+    Raises:
+        UnreadableError: it cannot be opened or read.
+    """
+    is_stdin = path == "-"
+    try:
+        with open(0 if is_stdin else path, "rb", closefd=not is_stdin) as file:
+            return file.read()
+    except OSError as error:
+        raise UnreadableError(f"{name_of(path)}: {error.strerror}") from error
+
+
+def load_json(path: str) -> Any:  # noqa: ANN401
+    """A file of one JSON value.
+
+    Raises:
+        UnreadableError: it cannot be read, or is no JSON; names the line.
+    """
+    content = read_bytes(path)
+    try:
+        return json.loads(content.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise UnreadableError(f"{name_of(path)}:{line}: not UTF-8: {error.reason}") from error
+    except json.JSONDecodeError as error:
+        raise UnreadableError(f"{name_of(path)}:{error.lineno}: not JSON: {error.msg}") from error
+    except RecursionError as error:
+        raise UnreadableError(f"{name_of(path)}: JSON nested too deeply") from error

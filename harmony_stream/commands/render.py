@@ -1,0 +1,94 @@
+"""`harmony-stream render`: show a conversation as the prompt that a model reads."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import TYPE_CHECKING, Any
+
+from harmony_stream.commands.inputs import UnreadableError, load_json, name_of
+from harmony_stream.errors import RenderError
+from harmony_stream.messages import Conversation, Role
+from harmony_stream.rendering.profiles import OPENAI_0_0_8, PROFILES
+from harmony_stream.rendering.render import Renderer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_DESCRIPTION = """\
+Show a conversation as the prompt that a model reads.
+
+CONVERSATION.json holds {"messages": [...]} as Conversation.to_json() writes it, or the list of
+messages alone.
+"""
+_NOTES = """\
+examples:
+  harmony-stream render conversation.json
+  harmony-stream render --profile guide --tokens conversation.json
+  harmony-stream render --for training conversation.json
+
+exit status: 0; 2 for a file that cannot be used or a conversation that cannot be written, of which
+nothing is shown.
+"""
+_PURPOSES: dict[str, Callable[[Renderer, Conversation], list[int]]] = {
+    "completion": lambda renderer, conversation: renderer.render_conversation_for_completion(
+        conversation, Role.ASSISTANT
+    ),
+    "training": Renderer.render_conversation_for_training,
+}
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Declare the command and its arguments."""
+    render = commands.add_parser(
+        "render",
+        help="show a conversation as a prompt",
+        description=_DESCRIPTION,
+        epilog=_NOTES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    render.add_argument("file", metavar="CONVERSATION.json", help="- for standard input")
+    view = render.add_mutually_exclusive_group()
+    view.add_argument("--tokens", action="store_true", help="print token ids, as a JSON array")
+    view.add_argument(
+        "--text", action="store_true", help="print text, special tokens spelled out (the default)"
+    )
+    add_profile(render)
+    render.add_argument(
+        "--for",
+        dest="purpose",
+        choices=_PURPOSES,
+        default="completion",
+        help="completion: end with <|start|>assistant; training: end with <|return|>",
+    )
+    render.set_defaults(run=run)
+
+
+def add_profile(parser: argparse.ArgumentParser) -> None:
+    """Declare `--profile`."""
+    parser.add_argument(
+        "--profile",
+        choices=PROFILES,
+        default=OPENAI_0_0_8.name,
+        help="the layout: as one of the two wheels writes it, or as the format guide has it",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Render the conversation; give the exit status."""
+    conversation = _conversation(arguments.file, load_json(arguments.file))
+    renderer = Renderer(profile=arguments.profile)
+    try:
+        tokens = _PURPOSES[arguments.purpose](renderer, conversation)
+    except RenderError as error:
+        raise UnreadableError(f"{name_of(arguments.file)}: {error}") from error
+    print(json.dumps(tokens) if arguments.tokens else renderer.vocabulary.decode(tokens))
+    return 0
+
+
+def _conversation(path: str, value: Any) -> Conversation:  # noqa: ANN401
+    fields = {"messages": value} if isinstance(value, list) else value
+    try:
+        return Conversation.from_dict(fields)
+    except (ValueError, TypeError, KeyError) as error:
+        raise UnreadableError(f"{name_of(path)}: not a conversation: {error}") from error

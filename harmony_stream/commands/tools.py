@@ -1,0 +1,67 @@
+"""`harmony-stream tools`: show tool schemas as the TypeScript that a model reads."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from harmony_stream.commands.inputs import UnreadableError, load_json, name_of
+from harmony_stream.commands.render import add_profile
+from harmony_stream.errors import RenderError
+from harmony_stream.messages import DeveloperContent
+from harmony_stream.rendering.profiles import get_profile
+from harmony_stream.rendering.sections import developer_text
+from harmony_stream.tools import ToolDescription
+
+_DESCRIPTION = """\
+Show tool schemas as they stand in the developer message: as TypeScript.
+
+SCHEMAS.json holds a list of tools, each {"name", "description", "parameters"}, bare or in the
+envelopes of the Chat Completions and Responses APIs.
+"""
+_NOTES = """\
+examples:
+  harmony-stream tools schemas.json
+  harmony-stream tools --profile guide schemas.json
+
+exit status: 0; 2 for a file or a schema that cannot be used, of which nothing is shown.
+"""
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Declare the command and its arguments."""
+    tools = commands.add_parser(
+        "tools",
+        help="show tool schemas as TypeScript",
+        description=_DESCRIPTION,
+        epilog=_NOTES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    tools.add_argument("file", metavar="SCHEMAS.json", help="- for standard input")
+    add_profile(tools)
+    tools.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the tools; give the exit status."""
+    value = load_json(arguments.file)
+    listed = value if isinstance(value, list) else [value]
+    try:
+        tools = [_tool(number, each) for number, each in enumerate(listed)]
+        content = DeveloperContent.new().with_function_tools(tools)
+        text = developer_text(content, get_profile(arguments.profile))
+    except (ValueError, RenderError) as error:
+        raise UnreadableError(f"{name_of(arguments.file)}: {error}") from error
+    print(text)
+    return 0
+
+
+def _tool(number: int, value: Any) -> ToolDescription:  # noqa: ANN401
+    """A tool, out of its envelope; one without a description is as one with an empty one."""
+    inner = value.get("function", value) if isinstance(value, dict) else value
+    if not isinstance(inner, dict):
+        raise ValueError(f"tool {number}: expected an object with a name, found {inner!r}")
+    try:
+        return ToolDescription.model_validate({"description": "", **inner})
+    except ValueError as error:
+        raise ValueError(f"tool {number}: {error}") from error
