@@ -1,0 +1,181 @@
+import json
+
+import attrs
+import pytest
+from strategies import RESERVED, events_of, faults_of, tokens_of
+
+from harmony_stream.errors import HarmonyParseError
+from harmony_stream.header import Header
+from harmony_stream.messages import Role, TextContent
+from harmony_stream.parsing.collect import (
+    Completion,
+    MessageCollector,
+    ToolCall,
+    message_of,
+    parse,
+)
+from harmony_stream.parsing.events import EndKind
+from harmony_stream.vocabulary import Vocabulary
+
+TURN = (
+    "<|channel|>analysis<|message|>Think.<|end|>"
+    "<|start|>assistant<|channel|>commentary<|message|>I look it up.<|end|>"
+    "<|start|>assistant<|channel|>commentary to=functions.f <|constrain|>json<|message|>{}<|call|>"
+    "<|start|>functions.f to=assistant<|channel|>commentary<|message|>[1]<|end|>"
+    "<|start|>assistant<|channel|>analysis to=python code<|message|>print(1)<|end|>"
+    "<|start|>assistant<|channel|>gossip<|message|>Well.<|end|>"
+    "<|start|>assistant<|message|>Bare.<|end|>"
+    "<|start|>assistant<|channel|>final<|message|>Done.<|return|>"
+)
+
+
+def completion_of(text, **options):
+    return parse(tokens_of(text), **options)
+
+
+# -- Folding events --
+
+
+def test_a_message_is_given_with_the_event_that_ends_it():
+    collector = MessageCollector()
+    given = [collector.feed(event) for event in events_of("<|message|>a b<|end|>")]
+    assert given[:-1] == [None, None, None]
+    assert given[-1] is collector.messages[0]
+    assert given[-1].content == [TextContent(text="a b")]
+
+
+def test_a_message_has_the_fields_of_its_header():
+    header = Header(Role.TOOL, "functions.f", "commentary", "assistant", "<|constrain|>json")
+    assert message_of(header, "42").to_dict() == {
+        "role": "tool",
+        "name": "functions.f",
+        "content": [{"type": "text", "text": "42"}],
+        "channel": "commentary",
+        "recipient": "assistant",
+        "content_type": "<|constrain|>json",
+    }
+
+
+def test_a_collector_holds_messages_ends_and_problems():
+    collector = MessageCollector()
+    for event in events_of("<|channel|><|message|>a<|end|>b<|start|>user<|message|>c"):
+        collector.feed(event)
+    assert [message.content[0].text for message in collector.messages] == ["a", "c"]
+    assert [end.end for end in collector.ends] == [EndKind.END, EndKind.TRUNCATED]
+    assert faults_of(collector.problems) == ["empty_channel", "expected_start"]
+
+
+def test_what_a_message_has_so_far_is_not_in_the_completion_yet():
+    collector = MessageCollector()
+    *events, end = events_of("<|message|>a<|end|><|start|>assistant<|message|>b<|end|>")
+    for event in events:
+        collector.feed(event)
+    early = collector.completion()
+    collector.feed(end)
+    assert len(early.messages) == 1
+    assert len(collector.completion().messages) == 2
+
+
+def test_the_text_of_one_message_does_not_run_into_the_next():
+    events = events_of("<|message|>a<|start|>assistant<|message|><|end|>")
+    collector = MessageCollector()
+    for event in events:
+        collector.feed(event)
+    assert [message.content[0].text for message in collector.messages] == ["a", ""]
+
+
+# -- What a completion says --
+
+
+def test_a_completion_tells_apart_what_is_for_whom():
+    completion = completion_of(TURN)
+    assert completion.reasoning == "Think.Well."
+    assert completion.preamble == "I look it up."
+    assert completion.final_text == "Bare.Done."
+    assert completion.visible_text == "I look it up.Bare.Done."
+    assert completion.end is EndKind.RETURN
+    assert completion.problems == ()
+    assert len(completion.messages) == len(completion.ends) == 8
+
+
+def test_tool_calls_are_found_on_any_channel():
+    assert completion_of(TURN).tool_calls == (
+        ToolCall("functions.f", "{}", True, 2, "json", "commentary"),
+        ToolCall("python", "print(1)", True, 4, "code", "analysis"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "complete"),
+    [
+        ("<|channel|>commentary to=f<|message|>{}<|call|>", True),
+        ("<|channel|>commentary to=f<|message|>{}<|end|>", True),
+        ("<|channel|>commentary to=f<|message|>{}<|return|>", True),
+        ("<|channel|>commentary to=f<|message|>{}", False),
+        ("<|channel|>commentary to=f<|message|>{}<|endoftext|>", False),
+        ("<|channel|>commentary to=f<|message|>{}<|start|>", False),
+        ("<|channel|>commentary to=f{}<|call|>", False),
+    ],
+)
+def test_a_call_is_complete_if_it_came_to_its_end(text, complete):
+    (call,) = completion_of(text).tool_calls
+    assert (call.name, call.arguments, call.complete) == ("f", "{}", complete)
+
+
+@pytest.mark.parametrize("text", ["", "<|end|>", "<|start|>assistant"])
+def test_an_empty_completion_says_nothing(text):
+    completion = completion_of(text)
+    assert completion == Completion((), (), ())
+    assert completion.end is None
+    assert completion.final_text == completion.preamble == completion.reasoning == ""
+    assert completion.visible_text == ""
+    assert completion.tool_calls == ()
+
+
+def test_a_completion_as_a_dictionary_survives_json():
+    found = completion_of("<|channel|><|message|>a<|end|>").to_dict()
+    assert json.loads(json.dumps(found)) == found
+    assert found["messages"] == [
+        {"role": "assistant", "name": None, "content": [{"type": "text", "text": "a"}]}
+    ]
+    assert [end["type"] for end in found["ends"]] == ["message_end"]
+    assert [problem["error"]["kind"] for problem in found["problems"]] == ["empty_channel"]
+
+
+def test_a_completion_and_a_call_are_frozen():
+    completion = completion_of(TURN)
+    with pytest.raises(attrs.exceptions.FrozenInstanceError):
+        completion.messages = ()
+    with pytest.raises(attrs.exceptions.FrozenInstanceError):
+        completion.tool_calls[0].complete = True
+
+
+# -- Parsing at once --
+
+
+def test_parsing_knows_the_role_that_the_prompt_gave():
+    assert completion_of("<|message|>a", role="user").messages[0].author.role is Role.USER
+    assert (
+        completion_of("<|start|>system<|message|>a", role=None).messages[0].author.role == "system"
+    )
+
+
+def test_parsing_may_be_strict():
+    with pytest.raises(HarmonyParseError, match="no channel value"):
+        completion_of("<|channel|><|message|>a", strict=True)
+    with pytest.raises(HarmonyParseError, match="the stream ended"):
+        completion_of("<|channel|>final", strict=True)
+
+
+def test_parsing_may_use_another_vocabulary():
+    default = Vocabulary.default()
+    other = Vocabulary.from_tiktoken(
+        default.tiktoken_encoding, special_tokens={"<|call|>": RESERVED}
+    )
+    assert parse([*tokens_of("<|message|>a"), RESERVED], vocabulary=other).end is EndKind.CALL
+
+
+@pytest.mark.parametrize(("token", "error"), [(-1, ValueError), (5.0, TypeError)])
+def test_parsing_refuses_what_is_no_token(token, error):
+    with pytest.raises(error):
+        parse([200008, token])
