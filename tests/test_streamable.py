@@ -449,7 +449,10 @@ TABLE = [
         "A role with a name, in another case, repeated, or a tool's name alone is understood.",
         {THEIRS, VALUES},
         at_message(
-            lambda it: it.is_named and it.role_words[:1] and it.role_words[0] not in KNOWN_ROLES
+            lambda it: (
+                (it.is_named and it.role_words[:1] and it.role_words[0] not in KNOWN_ROLES)
+                or (not it.is_named and it.role in it.words)
+            )
         ),
     ),
     Row(
