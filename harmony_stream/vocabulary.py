@@ -4,8 +4,8 @@ The library carries o200k_harmony, the vocabulary of the gpt-oss models, and nev
 network. A model with the same format but other ids, or another tokenizer, brings its own:
 `Vocabulary.from_file`, `Vocabulary.from_tiktoken`.
 
-Ordinary tokens lie in one blob, `_TokenTable`. Bytes and texts are cut out of it when a token is
-first seen: a program meets a few thousand of the 200,000, and a full dict costs 41 MB.
+Bytes and texts are cut out of the data when a token is first seen: a program meets a few thousand
+of the 200,000, and a full dict costs 41 MB.
 """
 
 from __future__ import annotations
@@ -16,16 +16,15 @@ import operator
 import os
 import threading
 import zlib
-from array import array
 from enum import StrEnum
 from itertools import accumulate, pairwise
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harmony_stream.errors import LoadError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     import tiktoken
 
@@ -92,9 +91,8 @@ _FILE_NAMES = (_OFFICIAL_FILE, "tokenizer.json")
 # loading; the sha256 is for the eyes of whoever has a broken file.
 _EMBEDDED_PATH = os.path.join(os.path.dirname(__file__), "o200k_harmony.bin")
 _EMBEDDED_COUNT = 199998
-_EMBEDDED_SIZE = 1597668  # unpacked; zlib would need four times as much if it had to guess
-_EMBEDDED_CRC32 = 0x147A3816
-_EMBEDDED_SHA256 = "815ad0c59958aa18ac2136a9d9ac315c38394f2584aefdc5e2aa426fb96722c4"
+_EMBEDDED_CRC32 = 0xE51E6045
+_EMBEDDED_SHA256 = "694093ecaf64ce3737f1b2a2592be857173164e5845165f7a1bc9ca467f571e9"
 
 # Tables are as long as the highest id; a file with an absurd one must not eat the memory.
 _MAX_ID = 2**24
@@ -111,41 +109,62 @@ _REMEDY_IDS = "give the ids of this model as special_tokens={text: id, ...}"
 _LOCK = threading.RLock()
 
 
-# Where each token begins is summed up in part only: all 200,000 offsets would take 6 ms at start,
-# every 256th takes 2, and a look-up adds the rest of the way (0.7 us, once for each token).
-_STRIDE = 256
+# Tokens lie in pages of so many ids, each compressed by itself and opened when one of its tokens is
+# first asked for: 3 ms to a first completion, where to open all at once takes 12.
+_PAGE = 8192
+
+
+class _Page(NamedTuple):
+    """The bytes of the n-th token are `blob[offsets[n]:offsets[n + 1]]`; empty: no such token."""
+
+    offsets: list[int]
+    blob: bytes
+
+    @classmethod
+    def of(cls, pieces: Sequence[bytes]) -> _Page:
+        return cls(list(accumulate(map(len, pieces), initial=0)), b"".join(pieces))
+
+    @classmethod
+    def unpack(cls, packed: bytes) -> _Page:
+        """A page of the embedded data: how many tokens, a byte for each length, their bytes."""
+        data = zlib.decompress(packed)
+        first = 2 + int.from_bytes(data[:2], "little")
+        return cls(list(accumulate(data[2:first], initial=first)), data)
 
 
 class _TokenTable:
-    """The bytes of all ordinary tokens in one blob; a length of 0 means no such token."""
+    """The bytes of all ordinary tokens."""
 
-    def __init__(self, lengths: bytes | array[int], blob: bytes, start: int = 0) -> None:
-        self._lengths = lengths
-        self._blob = blob
-        steps = (sum(lengths[at : at + _STRIDE]) for at in range(0, len(lengths), _STRIDE))
-        self._starts = list(accumulate(steps, initial=start))
+    def __init__(self, count: int, pages: dict[int, _Page], packed: Sequence[bytes] = ()) -> None:
+        self._count = count
+        self._pages = pages
+        self._packed = packed
 
     @classmethod
     def of(cls, tokens: Mapping[int, bytes]) -> _TokenTable:
-        pieces = [tokens.get(token, b"") for token in range(max(tokens) + 1)]
-        return cls(array("I", map(len, pieces)), b"".join(pieces))
+        count = max(tokens) + 1
+        pieces = [tokens.get(token, b"") for token in range(count)]
+        starts = range(0, count, _PAGE)
+        pages = {start // _PAGE: _Page.of(pieces[start : start + _PAGE]) for start in starts}
+        return cls(count, pages)
 
     def __len__(self) -> int:
-        return len(self._lengths)
+        return self._count
 
     def find(self, token: int) -> bytes | None:
-        if not 0 <= token < len(self._lengths):
+        if not 0 <= token < self._count:
             return None
-        step = token // _STRIDE
-        start = self._starts[step] + sum(self._lengths[step * _STRIDE : token])
-        return self._blob[start : start + self._lengths[token]] or None
+        number, place = divmod(token, _PAGE)
+        page = self._pages.get(number) or self._open(number)
+        return page.blob[page.offsets[place] : page.offsets[place + 1]] or None
+
+    def _open(self, number: int) -> _Page:
+        # Two threads may open the same page at once: one of two equal pages is kept.
+        return self._pages.setdefault(number, _Page.unpack(self._packed[number]))
 
     def ranks(self) -> dict[bytes, int]:
-        ends = accumulate(self._lengths, initial=self._starts[0])
-        pieces = (
-            (self._blob[start:end], token) for token, (start, end) in enumerate(pairwise(ends))
-        )
-        return {data: token for data, token in pieces if data}
+        found = ((self.find(token), token) for token in range(self._count))
+        return {data: token for data, token in found if data is not None}
 
 
 class Vocabulary:
@@ -402,10 +421,15 @@ def _load_embedded() -> _TokenTable:
             f"sha256 {_sha256(packed)}",
             _REMEDY_EMBEDDED,
         )
-    # One byte of length for each token, then their bytes; the blob keeps the lengths in front
-    # rather than being copied without them.
-    blob = zlib.decompress(packed, bufsize=_EMBEDDED_SIZE)
-    return _TokenTable(blob[:_EMBEDDED_COUNT], blob, _EMBEDDED_COUNT)
+    return _TokenTable(_EMBEDDED_COUNT, {}, _packed_pages(packed))
+
+
+def _packed_pages(packed: bytes) -> list[bytes]:
+    """The pages of the embedded data; in front, four bytes for the size of each."""
+    count = -(-_EMBEDDED_COUNT // _PAGE)
+    sizes = [int.from_bytes(packed[at : at + 4], "little") for at in range(0, 4 * count, 4)]
+    stops = accumulate(sizes, initial=4 * count)
+    return [packed[start:stop] for start, stop in pairwise(stops)]
 
 
 # -- Files --

@@ -3,9 +3,11 @@
     python scripts/build_vocabulary.py path/to/o200k_base.tiktoken
 
 The official file has one line for each token, `base64(bytes) id`, ids counting from 0. The data
-are one byte of length for each token, then the bytes of all tokens, in one zlib stream. Two
-checksums are printed that belong into `harmony_stream/vocabulary.py`: they are those of the
-compressed bytes, which another zlib may choose differently.
+are pages of 8192 tokens, each a zlib stream of its own: two bytes for the number of tokens, one
+byte of length for each, then the bytes of all of them. In front stand the sizes of the pages, four
+bytes each; all numbers begin with the lowest byte. Two checksums are printed that belong into
+`harmony_stream/vocabulary.py`: they are those of the compressed bytes, which another zlib may
+choose differently.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import zlib
 from pathlib import Path
 
 OFFICIAL_SHA256 = "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d"
+PAGE = 8192
 TARGET = Path(__file__).parent.parent / "harmony_stream" / "o200k_harmony.bin"
 
 
@@ -26,7 +29,15 @@ def pack(official: bytes) -> bytes:
     if found != OFFICIAL_SHA256:
         raise SystemExit(f"not o200k_base.tiktoken: expected sha256 {OFFICIAL_SHA256}, got {found}")
     tokens = [base64.b64decode(line.split()[0]) for line in official.splitlines()]
-    return zlib.compress(bytes(map(len, tokens)) + b"".join(tokens), 9)
+    pages = [pack_page(tokens[at : at + PAGE]) for at in range(0, len(tokens), PAGE)]
+    sizes = (len(page).to_bytes(4, "little") for page in pages)
+    return b"".join([*sizes, *pages])
+
+
+def pack_page(tokens: list[bytes]) -> bytes:
+    """One page."""
+    count = len(tokens).to_bytes(2, "little")
+    return zlib.compress(count + bytes(map(len, tokens)) + b"".join(tokens), 9)
 
 
 def main() -> None:
