@@ -1,0 +1,13 @@
+"""What API clients send -> conversations, which the renderer writes as prompts.
+
+`conversation_from_chat` reads the messages of the Chat Completions API, and
+`conversation_from_responses` the input items of the Responses API. Nothing vanishes silently: what
+has no place in harmony is a `ConversationError`, which names the message, the field and the remedy.
+Nothing is invented either: dates are arguments, and text is given on as it is.
+"""
+
+from harmony_stream.adapters.conversations_chat import conversation_from_chat
+from harmony_stream.adapters.conversations_fields import ConversationError
+from harmony_stream.adapters.conversations_responses import conversation_from_responses
+
+__all__ = ["ConversationError", "conversation_from_chat", "conversation_from_responses"]
