@@ -1,0 +1,427 @@
+"""What of a conversation goes back to the model: one decision, by headers alone.
+
+The format guide, "Handling reasoning output in subsequent sampling": once the assistant has
+answered on `final`, its earlier chain of thought is dropped; while it works with tools, the chain
+of thought goes back to it. Theory of operation::
+
+    turn        a user message opens one; what comes before the first is a turn as well
+    finished    the last message of the assistant in the turn is its answer: `final`, and no call
+    open        any other turn; it keeps everything
+    thought     a message of the assistant on `analysis` that is no call
+
+Thoughts of finished turns go. All else stays, calls on `analysis` and their results included, so
+that no call is ever parted from its result. Whether a turn is finished is told by its own messages
+only, and what goes is never the message that tells it: therefore deciding twice changes nothing,
+and a turn that the next one has followed is decided for good. `Transcript` rests on the latter.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, TypeAlias
+
+import attrs
+
+from harmony_stream.errors import HarmonyError
+from harmony_stream.header import Header
+from harmony_stream.messages import Message, Role
+from harmony_stream.parsing.collect import Completion, MessageCollector
+from harmony_stream.parsing.events import (
+    ContentDelta,
+    EndKind,
+    Event,
+    Malformed,
+    MessageEnd,
+    MessageStart,
+)
+from harmony_stream.rendering.render import analysis_cutoff
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+# --- Choices -------------------------------------------------------------------------------------
+
+
+class HistoryPolicy(StrEnum):
+    """Which chain of thought goes back to the model."""
+
+    FINISHED_TURNS = "finished_turns"
+    """That of finished turns is dropped: the rule of the format guide."""
+    UPSTREAM = "upstream"
+    """As openai_harmony's `auto_drop_analysis` has it, which may part a call from its result."""
+    KEEP = "keep"
+    """All of it: the prompts of a session only ever grow."""
+
+
+@attrs.frozen
+class LastTurns:
+    """As `FINISHED_TURNS`, but the thinking of so many finished turns, the last ones, stays.
+
+    >>> LastTurns(2).count
+    2
+
+    Raises:
+        ValueError: the count is negative.
+    """
+
+    count: int = attrs.field(validator=attrs.validators.ge(0))
+
+
+Policy: TypeAlias = HistoryPolicy | LastTurns
+
+
+class OnTruncated(StrEnum):
+    """What becomes of a message that the end of its stream cut off.
+
+    A call that was answered nevertheless stays in any case: a call is never parted from its result.
+    """
+
+    REFUSE = "refuse"
+    """A `TruncatedMessageError`: somebody has to decide."""
+    KEEP = "keep"
+    """It counts as if it had ended: right where the engine strips stop tokens."""
+    DROP = "drop"
+    """It counts as if it had never begun."""
+
+
+class DropReason(StrEnum):
+    """Why a message does not go back to the model."""
+
+    FINISHED_TURN = "finished_turn"
+    """Chain of thought of a turn that has its answer."""
+    BEFORE_FIRST_FINAL = "before_first_final"
+    """On `analysis` before the first final message: the rule of `UPSTREAM`."""
+    TRUNCATED = "truncated"
+    """The end of the stream cut it off."""
+    UNFINISHED_HEADER = "unfinished_header"
+    """The end of the stream came before there was a message, so that nothing can be kept."""
+
+
+@attrs.frozen(auto_exc=True, slots=False, str=False)
+class TruncatedMessageError(HarmonyError):
+    """A message was cut off by the end of its stream, and nobody said what to do about it.
+
+    Attributes:
+        message_index: place of the message in the conversation.
+        channel: of the message; None if it has none.
+
+    >>> print(TruncatedMessageError(3, "final"))
+    message 3 (final) was cut off; give truncated="keep" or truncated="drop"
+    """
+
+    message_index: int
+    channel: str | None
+
+    def __str__(self) -> str:
+        channel = self.channel or "no channel"
+        return (
+            f"message {self.message_index} ({channel}) was cut off; "
+            'give truncated="keep" or truncated="drop"'
+        )
+
+
+# --- The decision --------------------------------------------------------------------------------
+
+# What openai_harmony's rule sees in place of a message that does not count.
+_NO_MESSAGE = (Role.TOOL, None)
+
+
+@attrs.define
+class _Turn:
+    """One turn, by the indexes of its messages."""
+
+    start: int
+    thoughts: list[int] = attrs.field(factory=list)
+    cut: list[int] = attrs.field(factory=list)
+    is_finished: bool = False
+
+
+class Turns:
+    """The headers of a conversation, folded as they come, at a cost that does not grow.
+
+    Attributes:
+        count: of the messages.
+
+    >>> turns = Turns()
+    >>> turns.add(Header(Role.ASSISTANT, None, "analysis"))
+    >>> turns.add(Header(Role.ASSISTANT, None, "final"))
+    >>> turns.dropped(HistoryPolicy.FINISHED_TURNS)
+    [(0, <DropReason.FINISHED_TURN: 'finished_turn'>)]
+    """
+
+    def __init__(self) -> None:
+        self._turns = [_Turn(0)]
+        self._finished: list[int] = []  # numbers of the turns that are finished now
+        self._keys: list[tuple[Role, str | None]] = []  # as `analysis_cutoff` wants them
+        self._unanswered: list[tuple[int, Header]] = []  # calls cut off, tools may yet answer
+
+    @property
+    def count(self) -> int:
+        """How many messages there are."""
+        return len(self._keys)
+
+    def __len__(self) -> int:
+        return len(self._turns)
+
+    def start_of(self, turn: int) -> int:
+        """The index of the first message of a turn; of the one to come: of the next message."""
+        return self._turns[turn].start if turn < len(self._turns) else self.count
+
+    def add(self, header: Header, *, is_cut: bool = False) -> None:
+        """Take the next message; with *is_cut* it does not count, unless a tool answers it."""
+        index = self.count
+        self._keys.append(_NO_MESSAGE)
+        if is_cut:
+            self._turns[-1].cut.append(index)
+            self._unanswered.append((index, header))
+            return
+        if header.role is Role.TOOL:
+            self._answer(header.name)
+        else:
+            self._unanswered.clear()
+        self._count_in(index, header)
+
+    def _answer(self, name: str | None) -> None:
+        """The calls of that name stay, since this is their result."""
+        for index, header in self._unanswered:
+            if header.is_tool_call and header.recipient == name and index in self._turns[-1].cut:
+                self._turns[-1].cut.remove(index)
+                self._count_in(index, header)
+
+    def _count_in(self, index: int, header: Header) -> None:
+        self._keys[index] = (header.role, header.channel)
+        if header.role is Role.USER and index > 0:
+            self._turns.append(_Turn(index))
+        if header.role is not Role.ASSISTANT:
+            return
+        turn = self._turns[-1]
+        if header.channel == "analysis" and not header.is_tool_call:
+            turn.thoughts.append(index)
+        turn.is_finished = header.channel == "final" and not header.is_tool_call
+        self._note_whether_finished(len(self._turns) - 1, turn.is_finished)
+
+    def _note_whether_finished(self, number: int, is_finished: bool) -> None:
+        if self._finished and self._finished[-1] == number:
+            self._finished.pop()
+        if is_finished:
+            self._finished.append(number)
+
+    # -- What goes --------------------------------------------------------------------------------
+
+    def cutoff(self, policy: Policy) -> int:
+        """The index before which all analysis goes: openai_harmony's rule; 0 by other policies."""
+        return analysis_cutoff(self._keys) if policy is HistoryPolicy.UPSTREAM else 0
+
+    def decided(self, policy: Policy) -> int:
+        """How many turns, from the first on, are decided for good, whatever messages come."""
+        closed = len(self._turns) - 1
+        if not isinstance(policy, LastTurns) or policy.count == 0:
+            return closed
+        # One more than stay: the last turn may cease to be finished.
+        later = policy.count + 1
+        return self._finished[-later] if len(self._finished) >= later else 0
+
+    def dropped(
+        self, policy: Policy, first: int = 0, stop: int | None = None
+    ) -> list[tuple[int, DropReason]]:
+        """The messages that go, in order, of turns *first* to *stop*, and why."""
+        cutoff, stays_from = self.cutoff(policy), self._stays_from(policy)
+        found: list[tuple[int, DropReason]] = []
+        for number in range(first, len(self._turns) if stop is None else stop):
+            turn = self._turns[number]
+            if turn.is_finished and number < stays_from:
+                found += ((index, DropReason.FINISHED_TURN) for index in turn.thoughts)
+            found += ((index, DropReason.TRUNCATED) for index in turn.cut)
+            end = min(self.start_of(number + 1), cutoff)
+            for index in range(turn.start, end):
+                if self._keys[index][1] == "analysis":
+                    found.append((index, DropReason.BEFORE_FIRST_FINAL))
+        return sorted(found)
+
+    def _stays_from(self, policy: Policy) -> int:
+        """The number of the turn from which on thoughts stay."""
+        if policy is HistoryPolicy.FINISHED_TURNS:
+            return len(self._turns)
+        if not isinstance(policy, LastTurns):
+            return 0
+        if policy.count == 0:
+            return len(self._turns)
+        return self._finished[-policy.count] if len(self._finished) >= policy.count else 0
+
+
+def messages_to_drop(
+    headers: Iterable[Header], policy: Policy | str = HistoryPolicy.FINISHED_TURNS
+) -> dict[int, DropReason]:
+    """Which messages of a conversation do not go back to the model, by index, and why.
+
+    Raises:
+        ValueError: there is no such policy.
+
+    >>> thought = Header(Role.ASSISTANT, None, "analysis")
+    >>> call = Header(Role.ASSISTANT, None, "analysis", "python", "code")
+    >>> result = Header(Role.TOOL, "python", "analysis", "assistant")
+    >>> answer = Header(Role.ASSISTANT, None, "final")
+    >>> list(messages_to_drop([thought, call, result, thought, answer]))
+    [0, 3]
+    """
+    turns = Turns()
+    for header in headers:
+        turns.add(header)
+    return dict(turns.dropped(get_policy(policy)))
+
+
+def get_policy(policy: Policy | str) -> Policy:
+    """The policy of that name; a policy is returned as it is.
+
+    Raises:
+        ValueError: there is no such policy.
+
+    >>> get_policy("keep")
+    <HistoryPolicy.KEEP: 'keep'>
+    """
+    return policy if isinstance(policy, LastTurns) else HistoryPolicy(policy)
+
+
+# --- Messages ------------------------------------------------------------------------------------
+
+
+@attrs.frozen
+class Dropped:
+    """A message that does not go back to the model.
+
+    Attributes:
+        index: its place in what was given.
+        message: the message; None where the stream ended before there was one.
+        reason: why.
+    """
+
+    index: int
+    message: Message | None
+    reason: DropReason
+
+
+@attrs.frozen
+class History:
+    """What goes back to the model, and what does not.
+
+    Attributes:
+        messages: those that stay, in order; the very objects that were given, where they were.
+        dropped: the others.
+    """
+
+    messages: tuple[Message, ...]
+    dropped: tuple[Dropped, ...]
+
+
+@attrs.frozen
+class _Found:
+    """A message of the input, with what the decision wants to know of it."""
+
+    header: Header
+    message: Message
+    is_cut: bool
+
+
+def normalize_history(
+    messages: Iterable[Message | Event | Completion] | Completion,
+    policy: Policy | str = HistoryPolicy.FINISHED_TURNS,
+    *,
+    truncated: OnTruncated | str = OnTruncated.REFUSE,
+) -> History:
+    """The messages that go back to the model. Nothing given is changed; twice is the same as once.
+
+    How a message ended is not part of it: it is written with `<|end|>`, or `<|call|>`, also where
+    the model had sampled `<|return|>`. Text that belongs to no message is left out; it stays in the
+    `problems` of a completion.
+
+    Args:
+        messages: messages, events of parsers, and completions, mixed in the order of the
+            conversation; or a `Conversation`; or one completion.
+        policy: which chain of thought stays.
+        truncated: what becomes of a message of events or completions that was cut off.
+
+    Raises:
+        TruncatedMessageError: there is one, and `truncated` is "refuse".
+        TypeError: something else among the messages.
+        ValueError: there is no such policy or choice.
+
+    The format guide, "Handling reasoning output in subsequent sampling".
+
+    >>> from harmony_stream.parsing.collect import parse
+    >>> completion = parse([200005, 35644, 200008, 12194, 200007, 200006, 173781,
+    ...                     200005, 17196, 200008, 13225, 200002])
+    >>> question = Message.from_role_and_content("user", "Greet me.")
+    >>> history = normalize_history([question, completion])
+    >>> [message.channel for message in history.messages]
+    [None, 'final']
+    >>> [(each.index, each.reason.value) for each in history.dropped]
+    [(1, 'finished_turn')]
+    """
+    policy, truncated = get_policy(policy), OnTruncated(truncated)
+    found = _gather([messages] if isinstance(messages, Completion) else messages)
+    turns = Turns()
+    for each in found:
+        turns.add(each.header, is_cut=each.is_cut and truncated is not OnTruncated.KEEP)
+    reasons = dict(turns.dropped(policy))
+    for index, reason in reasons.items():
+        if reason is DropReason.TRUNCATED and truncated is OnTruncated.REFUSE:
+            raise TruncatedMessageError(index, found[index].header.channel)
+    return History(
+        tuple(each.message for index, each in enumerate(found) if index not in reasons),
+        tuple(Dropped(index, found[index].message, reason) for index, reason in reasons.items()),
+    )
+
+
+def _gather(items: Iterable[Message | Event | Completion]) -> list[_Found]:
+    """All messages of the input, those of events collected."""
+    found: list[_Found] = []
+    events: list[Event] = []
+    for place, item in enumerate(items):
+        if isinstance(item, MessageStart | ContentDelta | MessageEnd | Malformed):
+            events.append(item)
+            continue
+        found += _collected(events)
+        events = []
+        if isinstance(item, Message):
+            found.append(_Found(_header_of(item), item, is_cut=False))
+        elif isinstance(item, Completion):
+            found += _found_in(item)
+        else:
+            kind = type(item).__name__
+            raise TypeError(f"item {place} is a {kind}, expected Message, Completion, or an event")
+    return found + _collected(events)
+
+
+def _header_of(message: Message) -> Header:
+    author = message.author
+    return Header(
+        author.role, author.name, message.channel, message.recipient, message.content_type
+    )
+
+
+def _found_in(completion: Completion) -> list[_Found]:
+    return [
+        _Found(end.header, message, end.end is EndKind.TRUNCATED)
+        for message, end in zip(completion.messages, completion.ends, strict=True)
+    ]
+
+
+def _collected(events: list[Event]) -> list[_Found]:
+    """The messages of events; one that has not ended was cut off."""
+    collector = MessageCollector()
+    last: Event | None = None
+    for event in events:
+        if isinstance(event, MessageStart):
+            _cut_off(collector, last)
+        collector.feed(event)
+        last = last if isinstance(event, Malformed) else event
+    _cut_off(collector, last)
+    return _found_in(collector.completion())
+
+
+def _cut_off(collector: MessageCollector, last: Event | None) -> None:
+    """End a message whose last event is this one."""
+    if isinstance(last, MessageStart | ContentDelta):
+        place = last.stop
+        end = MessageEnd(last.header, last.index, EndKind.TRUNCATED, False, place, place)
+        collector.feed(end)
