@@ -52,7 +52,12 @@ from harmony_stream.tools import ToolDescription, ToolNamespaceConfig
 from harmony_stream.vocabulary import FormattingToken, Vocabulary
 
 if TYPE_CHECKING:
-    from harmony_stream.encoding import HarmonyEncoding, HarmonyEncodingName, load_harmony_encoding
+    from harmony_stream.encoding import (
+        HarmonyEncoding,
+        HarmonyEncodingName,
+        load_harmony_encoding,
+        raise_disallowed_special_token,
+    )
     from harmony_stream.rendering.profiles import Profile
     from harmony_stream.rendering.render import Renderer, render_events
     from harmony_stream.streamable import StreamableParser, StreamState
@@ -105,6 +110,7 @@ __all__ = [
     "join_deltas",
     "load_harmony_encoding",
     "parse",
+    "raise_disallowed_special_token",
     "render_events",
 ]
 
@@ -114,6 +120,7 @@ _WRITING = {
     "HarmonyEncoding": "harmony_stream.encoding",
     "HarmonyEncodingName": "harmony_stream.encoding",
     "load_harmony_encoding": "harmony_stream.encoding",
+    "raise_disallowed_special_token": "harmony_stream.encoding",
     "Profile": "harmony_stream.rendering.profiles",
     "Renderer": "harmony_stream.rendering.render",
     "render_events": "harmony_stream.rendering.render",

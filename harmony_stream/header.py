@@ -171,7 +171,10 @@ class HeaderReading(NamedTuple):
 _NAME = re.compile(r"[\w./+:\ufffd\udc80-\udcff-]+")
 # A type is a name that begins and ends with a letter or a digit: `write:` is the start of a
 # sentence.
-_TYPE = re.compile(r"[^\W_](?:[\w./+:\ufffd\udc80-\udcff-]*[^\W_])?")
+_TYPE = re.compile(
+    r"(?:[^\W_]|[\ufffd\udc80-\udcff])"
+    r"(?:[\w./+:\ufffd\udc80-\udcff-]*(?:[^\W_]|[\ufffd\udc80-\udcff]))?"
+)
 _WORD = re.compile(r"\S+")
 _RECIPIENT = re.compile(r"to=([\w./+:\ufffd\udc80-\udcff-]*)")
 # A channel word is kept whole, however odd (`commentary?`), unless what is glued to a known channel
@@ -469,7 +472,7 @@ class _Reader:
     def is_bare(self) -> bool:
         only = self.words[0] if len(self.words) == 1 else None
         has_only_role = not self.words or (
-            only is not None and only.kind is _Kind.ROLE and _is_known_role_word(only.text)
+            only is not None and only.kind is _Kind.ROLE and _known_role(only.text) is not None
         )
         return len(self.runs) == 1 and self.rest is None and has_only_role
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import attrs
 
+from harmony_stream.errors import HarmonyParseError
 from harmony_stream.header import Header, Opening
 from harmony_stream.messages import Role
 from harmony_stream.parsing.events import (
@@ -280,8 +281,12 @@ class EventParser(Machine):
         self._take(str)
         self._marked_text = marked_text
         events: list[Event] = []
-        for item, width in items:
-            extend_joining(events, self._checked(events, self._feed_item(item, width)))
+        try:
+            for item, width in items:
+                extend_joining(events, self._checked(events, self._feed_item(item, width)))
+        except HarmonyParseError:
+            marked_text.forget()  # what stands behind the fault was not taken
+            raise
         return events
 
     def close(self) -> tuple[Event, ...]:

@@ -155,7 +155,8 @@ def _between_messages() -> dict[TokenKind, Cell]:
 def _in_header(section: State) -> dict[TokenKind, Cell]:
     second_channel = FaultKind.DUPLICATE_CHANNEL if section is State.CHANNEL else None
     second_constrain = FaultKind.DUPLICATE_CONSTRAIN if section is State.CONSTRAIN else None
-    stop = Cell(State.EXPECT_START, Action.BREAK_OFF, FaultKind.MISSING_MESSAGE, _BARE_ROLE)
+    bare = _BARE_ROLE if section is State.ROLE else ""
+    stop = Cell(State.EXPECT_START, Action.BREAK_OFF, FaultKind.MISSING_MESSAGE, bare)
     return {
         TokenKind.START: Cell(
             State.ROLE,
@@ -179,7 +180,7 @@ def _in_header(section: State) -> dict[TokenKind, Cell]:
         TokenKind.TEXT: Cell(section, Action.KEEP),
         TokenKind.UNKNOWN: Cell(section, Action.KEEP, FaultKind.UNKNOWN_TOKEN),
         TokenKind.END_OF_STREAM: Cell(
-            State.EXPECT_START, Action.BREAK_OFF, FaultKind.TRUNCATED_IN_HEADER, _BARE_ROLE
+            State.EXPECT_START, Action.BREAK_OFF, FaultKind.TRUNCATED_IN_HEADER, bare
         ),
     }
 

@@ -69,6 +69,10 @@ class MarkedText:
         text, self._held = self._held, ""
         return self._items(text)
 
+    def forget(self) -> None:
+        """Drop what is held back."""
+        self._held = ""
+
     def _readable(self, chunk: str | bytes) -> str:
         if not isinstance(chunk, str | bytes):
             raise TypeError(f"marked text is str or bytes, not {type(chunk).__name__}")
