@@ -108,9 +108,18 @@ def bench_speed(encoding: openai_harmony.HarmonyEncoding, rounds: int) -> None:
         compare(f"feed_many to messages: {name}", tokens, ours, theirs, rounds)
 
 
+def poll_ours(tokens: list[int]) -> None:
+    """What servers written for openai-harmony do, and more: read all that grows, at each token."""
+    encoding = harmony_stream.load_harmony_encoding("HarmonyGptOss")
+    parser = harmony_stream.StreamableParser(encoding, "assistant")
+    for token in tokens:
+        parser.process(token)
+        _ = parser.current_content, parser.messages, parser.tokens, parser.last_content_delta
+
+
 def bench_growth(rounds: int) -> None:
     """Cost per token from 1k to 256k tokens: one long message, and many short ones."""
-    print("\nns a token by length (minimum)      feed   feed_many")
+    print("\nns a token by length (minimum)      feed   feed_many   polling")
     for shape, messages in (("one message", 1), ("messages of 300 tokens", 0)):
         for length in (1_000, 4_000, 16_000, 64_000, 256_000):
             body = encode(MIXED)
@@ -120,7 +129,11 @@ def bench_growth(rounds: int) -> None:
                 one = encode("<|channel|>final<|message|>") + body[:290]
                 tokens = (one + encode("<|end|><|start|>assistant")) * (length // 300 + 1)
             tokens = tokens[:length]
-            jobs = {"feed": partial(feed_each, tokens), "many": partial(parse_all, tokens)}
+            jobs = {
+                "feed": partial(feed_each, tokens),
+                "many": partial(parse_all, tokens),
+                "polling": partial(poll_ours, tokens),
+            }
             times = time_by_turns(jobs, max(3, rounds * 1000 // length))
             print(
                 f"{shape:24} {length:7}",

@@ -2,7 +2,6 @@
 
 import pickle
 import re
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -785,26 +784,6 @@ def test_tokens_of_other_integer_types_become_plain_integers():
 
     assert {type(token) for token in parser.tokens} == {int}
     assert parser.current_content == "Hi"
-
-
-def seconds_to_poll(count: int) -> float:
-    parser = StreamableParser(OURS, "assistant").process(MESSAGE)
-    began = time.perf_counter()
-    for _ in range(count):
-        parser.process(12194)
-        assert parser.current_content is not None
-        assert parser.messages is not None
-        assert parser.tokens[-1] == 12194
-    return time.perf_counter() - began
-
-
-def test_polling_does_not_cost_what_came_before():
-    seconds_to_poll(2000)  # warm up
-    few = min(seconds_to_poll(2000) for _ in range(3))
-    many = min(seconds_to_poll(40000) for _ in range(2))
-
-    # 20 times as many tokens; a cost that grew with them would make it 400 times as long.
-    assert many < 80 * few
 
 
 def test_state_data_can_be_kept():
