@@ -32,11 +32,14 @@ if TYPE_CHECKING:
 # vLLM and Ollama's /v1 write the first, SGLang and llama.cpp the second, Hugging Face the third.
 _REASONING = ("reasoning", "reasoning_content", "thinking")
 
-# Fields of an assistant's message whose content harmony cannot hold, and what to do about it.
+# Fields whose content harmony cannot hold, and what to do about it.
 _NOT_HELD = {
     "audio": "give its transcript as content",
     "function_call": "give it in tool_calls",
 }
+
+# Fields that only the assistant's messages have.
+_OF_ASSISTANT = (*_REASONING, "refusal", "tool_calls")
 
 
 def conversation_from_chat(
@@ -105,6 +108,7 @@ class _Reader:
     def read(self, message: Field) -> list[Message]:
         roles = [role.value for role in Role]
         role = message["role"].one_of(roles, "give one of them; results of functions are tool's")
+        _refuse_what_is_not_held(message, role)
         if role == "assistant":
             return _named(message, self._assistant(message))
         text = content_text(message["content"])
@@ -117,9 +121,6 @@ class _Reader:
         return instructed(text)
 
     def _assistant(self, message: Field) -> list[Message]:
-        for key, remedy in _NOT_HELD.items():
-            if message[key].value is not None:
-                message[key].fail("has no place in harmony", remedy)
         reasoning, content = _reasoning(message), _answer(message)
         calls = [self._call(call) for call in message["tool_calls"].each()]
         found = [said(Role.ASSISTANT, reasoning, "analysis")] if reasoning else []
@@ -148,6 +149,15 @@ class _Reader:
         if named not in (None, author):
             name.fail(f"did not get the call, {author} did", "give the name of the call, or none")
         return author
+
+
+def _refuse_what_is_not_held(message: Field, role: str) -> None:
+    for key, remedy in _NOT_HELD.items():
+        if message[key].value is not None:
+            message[key].fail("has no place in harmony", remedy)
+    for key in () if role == "assistant" else _OF_ASSISTANT:
+        if message[key].value:
+            message[key].fail(f"has no place in a message of role {role}", "leave it out")
 
 
 def _reasoning(message: Field) -> str:

@@ -202,6 +202,8 @@ class _Reader:
         _refuse_incomplete(item)
         action = item["action"]
         function, keys = _ACTIONS[action["type"].one_of(_ACTIONS, "leave the item out")]
+        if action["queries"].value not in (None, [], [action["query"].value]):
+            action["queries"].fail("are several", "give one item for each query")
         arguments: dict[str, Any] = {}
         for key in keys:
             text = action[key].text()

@@ -5,6 +5,7 @@ one noted there, `OTHERWISE` says so.
 """
 
 import copy
+import doctest
 import json
 import pathlib
 import pickle
@@ -12,6 +13,7 @@ import pickle
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies import examples, tokens_of
 
 from harmony_stream import HarmonyError, parse
 from harmony_stream.adapters.chat_completions import chat_completion
@@ -23,11 +25,9 @@ from harmony_stream.adapters.conversations import (
 from harmony_stream.adapters.responses import response
 from harmony_stream.messages import Author, Message, Role
 from harmony_stream.rendering.render import Renderer
-from tests.strategies import examples, tokens_of
 
-CASES = json.loads(
-    (pathlib.Path(__file__).parent.parent / "cases" / "history.json").read_text("utf-8")
-)
+ROOT = pathlib.Path(__file__).parents[2]
+CASES = json.loads((ROOT / "tests" / "cases" / "history.json").read_text("utf-8"))
 
 QUESTION = {"role": "user", "content": "q"}
 TIDE = {
@@ -455,7 +455,12 @@ ITEMS = {
         [call("python", "print(1)", "analysis", "code"), result("python", "1\n2\n", "analysis")],
     ),
     "a search": (
-        [{"type": "web_search_call", "action": {"type": "search", "query": "tides"}}],
+        [
+            {
+                "type": "web_search_call",
+                "action": {"type": "search", "query": "tides", "queries": ["tides"]},
+            }
+        ],
         [call("browser.search", '{"query":"tides"}', "analysis", "code")],
     ),
     "a page by its address": (
@@ -547,6 +552,9 @@ CHAT_ERRORS = [
     ({"role": "assistant", "reasoning": ["Hm"]}, "messages[1].reasoning", "is no string"),
     ({"role": "assistant", "reasoning": "a", "thinking": "b"}, "messages[1].thinking",
      "'b' differs from messages[1].reasoning; give one"),
+    ({"role": "user", "content": "", "audio": {}}, "messages[1].audio", "has no place"),
+    ({**calling(), "role": "user"}, "messages[1].tool_calls", "of role user; leave it out"),
+    ({**TOOL, "thinking": "Hm"}, "messages[1].thinking", "of role tool"),
     ({"role": "assistant", "audio": {"id": "a"}}, "messages[1].audio", "transcript"),
     ({"role": "assistant", "function_call": {}}, "messages[1].function_call", "in tool_calls"),
     ({"role": "assistant", "tool_calls": "x"}, "messages[1].tool_calls", "is no list"),
@@ -605,6 +613,8 @@ ITEM_ERRORS = [
     ({"type": "web_search_call", "action": None}, "input[1].action", "is no object"),
     ({"type": "web_search_call", "action": {"type": "x"}}, "input[1].action.type", "search, open"),
     (PAGE, "input[1].action.url", "is no string"),
+    ({"type": "web_search_call", "action": {"type": "search", "queries": ["a", "b"]}},
+     "input[1].action.queries", "one item for each query"),
     ({"type": "mcp_call", "server_label": "", "name": "a"}, "input[1].server_label", "is empty"),
     ({"type": "mcp_call", "status": "incomplete"}, "input[1].status", "was cut off"),
 ]  # fmt: skip
@@ -702,6 +712,12 @@ def test_a_long_value_is_whole_in_the_error_and_short_in_its_sentence():
         chat({"role": role, "content": ""})
     assert caught.value.value == role
     assert len(str(caught.value)) < 200
+
+
+def test_the_page_about_conversations_says_what_the_code_does():
+    page = ROOT / "docs" / "conversations.md"
+    found = doctest.testfile(str(page), module_relative=False, encoding="utf-8")
+    assert (found.failed, found.attempted > 0) == (0, True)
 
 
 # -- Laws --
