@@ -1,0 +1,37 @@
+"""From events to what API clients read: streams of plain dicts, and their frames as bytes.
+
+`ChatCompletionStream`, `ResponseStream`, `AgUiStream` and `UiMessageStream` have one shape: `feed`
+an event, `finish`, and send what they give; `iterate` and `aiterate` do both for a whole turn.
+`sse` frames the chunks, `routing` decides what goes where.
+"""
+
+from harmony_stream.adapters.ag_ui import AgUiStream
+from harmony_stream.adapters.chat_completions import (
+    ChatCompletionStream,
+    chat_completion,
+    join_chunks,
+)
+from harmony_stream.adapters.responses import ResponseStream, response
+from harmony_stream.adapters.routing import Kind, Route, Unlabelled, route, tool_route
+from harmony_stream.adapters.turn import Chunk, Options, Problem, Usage, counted_ids
+from harmony_stream.adapters.ui_message import UiMessageStream
+
+__all__ = [
+    "AgUiStream",
+    "ChatCompletionStream",
+    "Chunk",
+    "Kind",
+    "Options",
+    "Problem",
+    "ResponseStream",
+    "Route",
+    "UiMessageStream",
+    "Unlabelled",
+    "Usage",
+    "chat_completion",
+    "counted_ids",
+    "join_chunks",
+    "response",
+    "route",
+    "tool_route",
+]

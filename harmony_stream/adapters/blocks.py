@@ -1,0 +1,117 @@
+"""Streams made of blocks: each message is a start, deltas and an end, all with one id.
+
+AG-UI and UI messages differ in names, which stand in their tables, and in how a call ends.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, ClassVar, Unpack
+
+import attrs
+
+from harmony_stream.adapters.routing import CALLS, Kind, Route
+from harmony_stream.adapters.turn import Chunk, LogProbability, Options, Turn, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+@attrs.frozen
+class Block:
+    """One kind of block.
+
+    Attributes:
+        key: of the id, in all chunks of the block.
+        prefix: of the id.
+        starts: the chunks that open it.
+        delta: type of the chunks that hold text.
+        delta_key: of that text.
+        ends: types of the chunks that close it.
+    """
+
+    key: str
+    prefix: str
+    starts: tuple[Chunk, ...]
+    delta: str
+    delta_key: str
+    ends: tuple[str, ...]
+
+
+class BlockStream(Turn):
+    """A turn as blocks; log probabilities have no place in it."""
+
+    _blocks: ClassVar[Mapping[Kind, Block]]
+
+    def __init__(self, *, hide_reasoning: bool = False, **options: Unpack[Options]) -> None:
+        super().__init__(**options)
+        self._hides_reasoning = hide_reasoning
+        # Of the open message.
+        self._identity: Chunk = {}
+        self._texts: list[str] = []
+        # Calls that no tool has answered, by the tool's name, the oldest first.
+        self._unanswered: dict[str, list[str]] = {}
+
+    def _block(self, route: Route) -> Block | None:
+        if route.kind is Kind.REASONING and self._hides_reasoning:
+            return None
+        return self._blocks.get(route.kind)
+
+    def _start(self, route: Route) -> list[Chunk]:
+        self._texts = []
+        block = self._block(route)
+        if block is None:
+            return []
+        identifier = self._new_id(block.prefix)
+        self._identity = {block.key: identifier}
+        named = {}
+        if route.kind in CALLS:
+            self._unanswered.setdefault(route.full_name, []).append(identifier)
+            named = self._tool(route)
+        return [{**start, **self._identity, **named} for start in block.starts]
+
+    def _text(
+        self, route: Route, text: str, logprobs: Sequence[LogProbability] | None
+    ) -> list[Chunk]:
+        if route.kind in CALLS or route.kind is Kind.RESULT:
+            self._texts.append(text)
+        block = self._block(route)
+        if block is None:
+            return []
+        return [{"type": block.delta, **self._identity, block.delta_key: text}]
+
+    def _end(self, route: Route, is_complete: bool) -> list[Chunk]:
+        if route.kind in CALLS:
+            return self._call_end(route, "".join(self._texts), is_complete)
+        if route.kind is Kind.RESULT:
+            return self._answer(route)
+        block = self._block(route)
+        return [{"type": end, **self._identity} for end in block.ends] if block else []
+
+    def _answer(self, route: Route) -> list[Chunk]:
+        calls = self._unanswered.get(route.name)
+        if not calls:
+            return self._report("unanswered_result", self._stop, self._stop)
+        return self._result(calls.pop(0), "".join(self._texts))
+
+    @staticmethod
+    @abstractmethod
+    def _tool(route: Route) -> Chunk:
+        """What the chunk that opens a call says of the tool."""
+
+    @abstractmethod
+    def _call_end(self, route: Route, arguments: str, is_complete: bool) -> list[Chunk]:
+        """A call ends."""
+
+    @abstractmethod
+    def _result(self, call: str, text: str) -> list[Chunk]:
+        """A tool has answered the call with this id."""
+
+    def _usage(self, usage: Usage) -> Chunk:
+        return {
+            "inputTokens": usage.input_tokens,
+            "outputTokens": usage.output_tokens,
+            "totalTokens": usage.total_tokens,
+            "reasoningTokens": self._reasoning_tokens_of(usage),
+            "cachedInputTokens": usage.cached_tokens,
+        }

@@ -1,0 +1,351 @@
+"""The Chat Completions API of OpenAI: `chat.completion.chunk` objects, and the whole object.
+
+Source: `openai.types.chat.ChatCompletionChunk`, and what `openai.lib.streaming.chat` accumulates.
+An index counts the calls of a choice from 0, id and name come once, and text is what a person may
+see: the chain of thought is in `reasoning` or nowhere, never in `content`.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Literal, TypeAlias, Unpack
+
+from harmony_stream.adapters.routing import Kind, Route
+from harmony_stream.adapters.turn import (
+    Chunk,
+    ClientStream,
+    LogProbability,
+    Options,
+    Problem,
+    Reason,
+    Turn,
+    Usage,
+    events_of,
+    finite,
+    random_id,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from harmony_stream.parsing.collect import Completion
+    from harmony_stream.parsing.events import Event
+
+ReasoningKey: TypeAlias = Literal["reasoning", "reasoning_content", "both"] | None
+
+# vLLM and Ollama write `reasoning`, SGLang and llama.cpp `reasoning_content`.
+_REASONING_KEYS: dict[ReasoningKey, tuple[str, ...]] = {
+    "reasoning": ("reasoning",),
+    "reasoning_content": ("reasoning_content",),
+    "both": ("reasoning", "reasoning_content"),
+    None: (),
+}
+
+_FIRST_DELTA = {"role": "assistant", "content": ""}
+
+PROBLEMS = "harmony_problems"
+"""Where a client that asked for them finds problems: in the delta, and so in the message."""
+
+
+class ChatCompletionStream(ClientStream):
+    """Turns a parser's events into chunks of the Chat Completions API.
+
+    `feed(event)` for each event, then `finish(reason, usage)`, and send what they give. Of several
+    choices each has a parser of its own, and its number goes with its events. What a person may
+    see is `content`; a call is a tool call, on whatever channel it was made. Calls of `python` and
+    `browser.*`, which the server runs, are not shown, but reported.
+
+    Args:
+        model: what to call the model.
+        reasoning_key: the delta's key for the chain of thought: `reasoning`, `reasoning_content`,
+            `both`, or None to hide it.
+        fields: more fields of each chunk, such as `system_fingerprint`.
+        options: see `Options`.
+
+    >>> from harmony_stream import EventParser
+    >>> stream = ChatCompletionStream("gpt-oss-20b")
+    >>> for event in EventParser().feed_many([200005, 17196, 200008, 13225, 200002]):
+    ...     for chunk in stream.feed(event):
+    ...         print(chunk["choices"][0]["delta"])
+    {'role': 'assistant', 'content': ''}
+    {'content': 'Hello'}
+    >>> [chunk["choices"][0]["finish_reason"] for chunk in stream.finish()]
+    ['stop']
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        reasoning_key: ReasoningKey = "reasoning",
+        fields: Chunk | None = None,
+        **options: Unpack[Options],
+    ) -> None:
+        if reasoning_key not in _REASONING_KEYS:
+            allowed = tuple(_REASONING_KEYS)
+            raise ValueError(f"reasoning_key is {reasoning_key!r}, expected one of {allowed}")
+        self._keys = _REASONING_KEYS[reasoning_key]
+        self._options = options
+        self._choices: dict[int, _Choice] = {}
+        self._is_finished = False
+        self._envelope: Chunk = {
+            "id": options.get("ids", random_id)("chatcmpl-"),
+            "object": "chat.completion.chunk",
+            "created": int(options.get("clock", time.time)()),
+            "model": model,
+            **(fields or {}),
+        }
+
+    def feed(
+        self, event: Event, *, choice: int = 0, logprobs: Sequence[LogProbability] | None = None
+    ) -> list[Chunk]:
+        """Take one event of a choice's parser; give the chunks that follow from it.
+
+        Args:
+            event: from any way of feeding the parser.
+            choice: whose event it is.
+            logprobs: one entry for each token fed to that parser so far, if there are any; the
+                event's span picks those of its text. They go with `content` only.
+
+        Raises:
+            ValueError: the choice, or the stream, is finished.
+        """
+        if choice in self._choices:
+            return self._choices[choice].feed(event, logprobs=logprobs)
+        return self._open(choice) + self._choices[choice].feed(event, logprobs=logprobs)
+
+    def finish(
+        self,
+        reason: Reason | None = None,
+        usage: Usage | None = None,
+        *,
+        choice: int | None = None,
+    ) -> list[Chunk]:
+        """End the stream, or one choice of it. What is ended already gives `[]`.
+
+        Args:
+            reason: why the engine stopped: `stop` (by itself), `length` (it was cut off),
+                `tool_calls` (by itself, and a call that the tokens leave open is complete).
+                None: `length` if the tokens end inside a message or a header, else `stop`.
+                The client sees `tool_calls` if a complete call was shown and nothing was cut off.
+            usage: of all choices together; it comes in a chunk of its own, the last one.
+            choice: end this one only, and leave the stream open for the others.
+
+        Raises:
+            ValueError: another reason.
+        """
+        if self._is_finished:
+            return []
+        chunks = [] if (choice or 0) in self._choices else self._open(choice or 0)
+        if choice is not None:
+            return chunks + self._choices[choice].finish(reason)
+        for turn in self._choices.values():
+            chunks += turn.finish(reason)
+        self._is_finished = True
+        return chunks + ([] if usage is None else [self._usage(usage)])
+
+    def fail(self, message: str) -> list[Chunk]:
+        """End the stream with an error object, which OpenAI's client raises."""
+        if self._is_finished:
+            return []
+        chunks = [] if self._choices else self._open(0)
+        self._is_finished = True
+        return chunks + self._choices[0]._failure(message)
+
+    def _open(self, choice: int) -> list[Chunk]:
+        """Open a choice and all before it: clients take the first to come for the first."""
+        if self._is_finished:
+            raise ValueError("the stream is finished: make a new one for the next turn")
+        if choice < 0:
+            raise ValueError(f"choice is {choice}, expected a number from 0")
+        chunks = []
+        for number in range(len(self._choices), choice + 1):
+            turn = _Choice(self._envelope, number, self._keys, self._options)
+            self._choices[number] = turn
+            chunks += turn._opening()
+        return chunks
+
+    def _usage(self, usage: Usage) -> Chunk:
+        if (reasoning_tokens := usage.reasoning_tokens) is None:
+            reasoning_tokens = sum(turn._reasoning_tokens for turn in self._choices.values())
+        return {
+            **self._envelope,
+            "choices": [],
+            "usage": {
+                "prompt_tokens": usage.input_tokens,
+                "completion_tokens": usage.output_tokens,
+                "total_tokens": usage.total_tokens,
+                "prompt_tokens_details": {"cached_tokens": usage.cached_tokens},
+                "completion_tokens_details": {"reasoning_tokens": reasoning_tokens},
+            },
+        }
+
+
+class _Choice(Turn):
+    """One choice of a stream."""
+
+    def __init__(
+        self, envelope: Chunk, choice: int, reasoning_keys: tuple[str, ...], options: Options
+    ) -> None:
+        super().__init__(**options)
+        self._envelope = envelope
+        self._choice = choice
+        self._keys = reasoning_keys
+        self._calls = 0
+        self._problems = 0
+
+    def _chunk(
+        self, delta: Chunk, finish_reason: str | None = None, logprobs: Chunk | None = None
+    ) -> Chunk:
+        choice = {"index": self._choice, "delta": delta, "finish_reason": finish_reason}
+        if logprobs is not None:
+            choice["logprobs"] = logprobs
+        return {**self._envelope, "choices": [choice]}
+
+    def _shows(self, route: Route) -> bool:
+        return route.kind not in (Kind.CODE, Kind.WEB_SEARCH)
+
+    def _is_for_client(self, route: Route) -> bool:
+        return route.kind in (Kind.FUNCTION, Kind.SERVER_TOOL)
+
+    def _begin(self) -> list[Chunk]:
+        return [self._chunk(dict(_FIRST_DELTA))]
+
+    def _start(self, route: Route) -> list[Chunk]:
+        if route.kind not in (Kind.FUNCTION, Kind.SERVER_TOOL):
+            return []
+        call = {
+            "index": self._calls,
+            "id": self._new_id("call_"),
+            "type": "function",
+            "function": {"name": route.full_name, "arguments": ""},
+        }
+        return [self._chunk({"tool_calls": [call]})]
+
+    def _text(
+        self, route: Route, text: str, logprobs: Sequence[LogProbability] | None
+    ) -> list[Chunk]:
+        match route.kind:
+            case Kind.TEXT if logprobs is not None:
+                entries = [finite(entry) for entry in logprobs]
+                return [self._chunk({"content": text}, None, {"content": entries, "refusal": None})]
+            case Kind.TEXT:
+                return [self._chunk({"content": text})]
+            case Kind.REASONING if self._keys:
+                return [self._chunk(dict.fromkeys(self._keys, text))]
+            case Kind.FUNCTION | Kind.SERVER_TOOL:
+                call = {"index": self._calls, "function": {"arguments": text}}
+                return [self._chunk({"tool_calls": [call]})]
+        return []
+
+    def _end(self, route: Route, is_complete: bool) -> list[Chunk]:
+        self._calls += route.kind in (Kind.FUNCTION, Kind.SERVER_TOOL)
+        return []
+
+    def _problem(self, problem: Problem) -> list[Chunk]:
+        entry = {"index": self._problems, **problem.to_dict()}
+        self._problems += 1
+        return [self._chunk({PROBLEMS: [entry]})]
+
+    def _closing(self, reason: Reason, usage: Usage | None) -> list[Chunk]:
+        return [self._chunk({}, reason)]
+
+    def _failure(self, message: str) -> list[Chunk]:
+        error = {"message": message, "type": "server_error", "param": None, "code": None}
+        return [{"error": error}]
+
+
+def chat_completion(
+    source: Completion | Iterable[Event],
+    *,
+    model: str,
+    reason: Reason | None = None,
+    usage: Usage | None = None,
+    logprobs: Sequence[LogProbability] | None = None,
+    reasoning_key: ReasoningKey = "reasoning",
+    fields: Chunk | None = None,
+    **options: Unpack[Options],
+) -> Chunk:
+    """The `chat.completion` object of a turn that is over: what its stream adds up to.
+
+    Args:
+        source: a `Completion`, or the events, which also know which tokens a text came from.
+        model: what to call the model.
+        reason: see `ChatCompletionStream.finish`.
+        usage: with a `Completion`, its `reasoning_tokens` must be given.
+        logprobs: one entry for each token; not with a `Completion`.
+        reasoning_key: see `ChatCompletionStream`.
+        fields: more fields of the object.
+        options: see `Options`.
+
+    Raises:
+        ValueError: a `Completion` with something that it cannot serve.
+
+    >>> import harmony_stream
+    >>> completion = harmony_stream.parse([200005, 17196, 200008, 13225, 200002])
+    >>> chat_completion(completion, model="gpt-oss-20b")["choices"][0]["message"]
+    {'role': 'assistant', 'content': 'Hello'}
+    """
+    stream = ChatCompletionStream(model, reasoning_key=reasoning_key, fields=fields, **options)
+    chunks: list[Chunk] = []
+    for event in events_of(source, usage, logprobs):
+        chunks += stream.feed(event, logprobs=logprobs)
+    return join_chunks(chunks + stream.finish(reason, usage))
+
+
+def join_chunks(chunks: Iterable[Chunk]) -> Chunk:
+    """The `chat.completion` object that the chunks of a whole stream add up to.
+
+    Raises:
+        ValueError: no chunks.
+
+    >>> stream = ChatCompletionStream("gpt-oss-20b")
+    >>> join_chunks(stream.finish())["choices"][0]["finish_reason"]
+    'stop'
+    """
+    choices: dict[int, Chunk] = {}
+    whole: Chunk = {}
+    for chunk in chunks:
+        whole = {**whole, **chunk}
+        for piece in chunk["choices"]:
+            choice = choices.setdefault(piece["index"], {"index": piece["index"], "message": {}})
+            _add_delta(choice["message"], piece["delta"])
+            choice["finish_reason"] = piece["finish_reason"]
+            if "logprobs" in piece:
+                entries = choice.setdefault("logprobs", {"content": [], "refusal": None})
+                entries["content"] += piece["logprobs"]["content"]
+    if not whole:
+        raise ValueError("no chunks: a stream has at least the one that ends it")
+    for choice in choices.values():
+        _join_texts(choice["message"])
+    ordered = [choices[index] for index in sorted(choices)]
+    return {**whole, "object": "chat.completion", "choices": ordered}
+
+
+def _add_delta(message: Chunk, delta: Chunk) -> None:
+    """Add a delta to a message whose texts are lists of pieces, so that the cost stays linear."""
+    for key, value in delta.items():
+        if key == "role":
+            message[key] = value
+        elif isinstance(value, str):
+            message.setdefault(key, []).append(value)
+        elif key == "tool_calls":
+            _add_calls(message.setdefault(key, []), value)
+        else:
+            message.setdefault(key, []).extend(value)
+
+
+def _add_calls(calls: list[Chunk], pieces: list[Chunk]) -> None:
+    for piece in pieces:
+        if piece["index"] == len(calls):
+            function = {"name": piece["function"]["name"], "arguments": []}
+            calls.append({"id": piece["id"], "type": piece["type"], "function": function})
+        calls[piece["index"]]["function"]["arguments"].append(piece["function"]["arguments"])
+
+
+def _join_texts(message: Chunk) -> None:
+    for key, value in message.items():
+        if key not in ("role", "tool_calls", PROBLEMS):
+            message[key] = "".join(value)
+    for call in message.get("tool_calls", ()):
+        call["function"]["arguments"] = "".join(call["function"]["arguments"])

@@ -1,0 +1,151 @@
+"""Where a message goes: by its recipient first, by its channel second, never by the channel alone.
+
+gpt-oss makes tool calls on `analysis` too, and writes headers without a channel or with one that
+the format guide does not know. What comes out of here is one `Route` for each message; what a
+protocol makes of it is the adapters' own.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+
+import attrs
+
+from harmony_stream.messages import Role
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from harmony_stream.header import Header
+
+Place: TypeAlias = Literal["content", "reasoning"]
+
+FUNCTIONS = "functions."
+
+
+class Kind(Enum):
+    """What a message is to a client."""
+
+    TEXT = "text"
+    """What a person may see: an answer or a preamble."""
+    REASONING = "reasoning"
+    """The chain of thought."""
+    FUNCTION = "function"
+    """A call of a function, which the client makes."""
+    CODE = "code"
+    """A call of the built-in `python`."""
+    WEB_SEARCH = "web_search"
+    """A call of the built-in `browser`."""
+    SERVER_TOOL = "server_tool"
+    """A call of a tool in another namespace: `container.exec`."""
+    RESULT = "result"
+    """What a tool answered."""
+    HIDDEN = "hidden"
+    """Prompts: nothing of this turn."""
+
+
+CALLS = (Kind.FUNCTION, Kind.CODE, Kind.WEB_SEARCH, Kind.SERVER_TOOL)
+
+# The tools that the model knows by itself. Format guide, "Built in tools".
+_BUILT_IN = {
+    "python": Kind.CODE,
+    "browser.search": Kind.WEB_SEARCH,
+    "browser.open": Kind.WEB_SEARCH,
+    "browser.find": Kind.WEB_SEARCH,
+}
+
+
+@attrs.frozen
+class Route:
+    """Where one message goes.
+
+    Attributes:
+        kind: what it is to a client.
+        name: of the tool that is called, or that answers: `get_weather`, `browser.search`; for a
+            `SERVER_TOOL` without its namespace.
+        server: the namespace of a `SERVER_TOOL`.
+    """
+
+    kind: Kind
+    name: str = ""
+    server: str = ""
+
+    @property
+    def full_name(self) -> str:
+        """The name with its namespace."""
+        return f"{self.server}.{self.name}" if self.server else self.name
+
+
+class Unlabelled(NamedTuple):
+    """Where text goes that no known channel labels; such text is reported in any case.
+
+    A bare answer must not vanish, so text without a channel is content. Text on an unknown channel
+    is reasoning: not lost, and not shown as the answer.
+    """
+
+    without_channel: Place = "content"
+    on_unknown_channel: Place = "reasoning"
+
+
+_KIND_OF_PLACE = {"content": Kind.TEXT, "reasoning": Kind.REASONING}
+
+
+def is_unlabelled(header: Header) -> bool:
+    """Whether this is text of the assistant to which no channel gives a meaning.
+
+    >>> from harmony_stream.header import Header
+    >>> is_unlabelled(Header(Role.ASSISTANT)), is_unlabelled(Header(Role.ASSISTANT, None, "final"))
+    (True, False)
+    """
+    is_text = header.role is Role.ASSISTANT and header.recipient is None
+    return is_text and not header.is_known_channel
+
+
+def route(
+    header: Header, tools: Collection[str] = (), unlabelled: Unlabelled | None = None
+) -> Route:
+    """Where a message with this header goes.
+
+    Args:
+        header: of the message.
+        tools: names of the functions that the request declares.
+        unlabelled: where text goes that no known channel labels.
+
+    >>> from harmony_stream.header import Header
+    >>> route(Header(Role.ASSISTANT, None, "analysis", "functions.get_weather"))
+    Route(kind=<Kind.FUNCTION: 'function'>, name='get_weather', server='')
+    >>> route(Header(Role.ASSISTANT, None, "analysis")).kind
+    <Kind.REASONING: 'reasoning'>
+    """
+    if header.role is Role.TOOL:
+        return Route(Kind.RESULT, tool_route(header.name or "", tools).full_name)
+    if header.role is not Role.ASSISTANT:
+        return Route(Kind.HIDDEN)
+    if header.recipient is not None and header.is_tool_call:
+        return tool_route(header.recipient, tools)
+    if is_unlabelled(header):
+        places = unlabelled or Unlabelled()
+        return Route(_KIND_OF_PLACE[places[header.channel is not None]])
+    return Route(Kind.TEXT if header.is_visible else Kind.REASONING)
+
+
+def tool_route(recipient: str, tools: Collection[str] = ()) -> Route:
+    """Which tool a recipient names. Declared names go before built-in ones, bare or prefixed.
+
+    >>> tool_route("python").kind.name, tool_route("python", {"python"}).kind.name
+    ('CODE', 'FUNCTION')
+    >>> tool_route("container.exec")
+    Route(kind=<Kind.SERVER_TOOL: 'server_tool'>, name='exec', server='container')
+    """
+    name = recipient.removeprefix(FUNCTIONS)
+    if recipient in tools:
+        return Route(Kind.FUNCTION, recipient)
+    if name in tools or (name and name != recipient):
+        return Route(Kind.FUNCTION, name)
+    if kind := _BUILT_IN.get(recipient):
+        return Route(kind, recipient)
+    server, _, tool = recipient.partition(".")
+    if server and tool:
+        return Route(Kind.SERVER_TOOL, tool, server)
+    return Route(Kind.FUNCTION, recipient)

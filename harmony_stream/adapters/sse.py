@@ -1,0 +1,263 @@
+r"""Server-Sent Events: client streams as bytes, and such bytes read back.
+
+Source: the WHATWG HTML standard, "Server-sent events", and what each protocol makes of it: Chat
+Completions and UI messages end with `[DONE]`, Responses name each event, AG-UI does neither.
+
+Some readers take U+2028, U+2029 and U+0085 for ends of lines, so JSON is written without them.
+
+>>> CHAT_COMPLETIONS.encode({"id": "chatcmpl-1"})
+b'data: {"id":"chatcmpl-1"}\n\n'
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from harmony_stream.adapters.turn import closing
+
+if TYPE_CHECKING:
+    from collections.abc import (
+        AsyncGenerator,
+        AsyncIterable,
+        AsyncIterator,
+        Iterable,
+        Iterator,
+        Mapping,
+    )
+
+KEEP_ALIVE = b": keep-alive\n\n"
+"""A comment. Readers skip it, and proxies see that the connection lives."""
+
+DONE = "[DONE]"
+
+HEADERS = {
+    "Content-Type": "text/event-stream; charset=utf-8",
+    "Cache-Control": "no-cache",
+    "X-Accel-Buffering": "no",
+}
+"""What a server says of such a stream: neither caches nor proxies may hold it back."""
+
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
+
+# Ends of lines to some readers, and halves of characters, which UTF-8 has no bytes for.
+_UNSAFE = re.compile("[\x85\u2028\u2029\ud800-\udfff]")
+
+
+def to_json(value: object) -> str:
+    r"""One line of JSON that every reader takes for one line.
+
+    Raises:
+        ValueError: a number that JSON does not know, such as infinity.
+
+    >>> to_json({"text": "a\u2028b", "word": "été"})
+    '{"text":"a\\u2028b","word":"été"}'
+    """
+    text = _encode(value)
+    return text if text.isascii() else _UNSAFE.sub(_safe, text)
+
+
+def _safe(found: re.Match[str]) -> str:
+    character = found[0]
+    return "\ufffd" if "\ud800" <= character <= "\udfff" else f"\\u{ord(character):04x}"
+
+
+@attrs.frozen
+class Framing:
+    """How a protocol uses Server-Sent Events.
+
+    Attributes:
+        names_events: an `event:` line repeats the event's type.
+        ends_with_done: the last frame is `[DONE]`.
+        headers: of the HTTP response.
+    """
+
+    names_events: bool = False
+    ends_with_done: bool = False
+    headers: Mapping[str, str] = HEADERS
+
+    def encode(self, chunk: Mapping[str, Any]) -> bytes:
+        """One chunk as a frame."""
+        if self.names_events:
+            return f"event: {chunk['type']}\ndata: {to_json(chunk)}\n\n".encode()
+        return f"data: {to_json(chunk)}\n\n".encode()
+
+    def end(self) -> bytes:
+        """The frame behind the last chunk, `b""` if the protocol has none."""
+        return f"data: {DONE}\n\n".encode() if self.ends_with_done else b""
+
+    def frames(self, chunks: Iterable[Mapping[str, Any]]) -> Iterator[bytes]:
+        r"""All frames of a stream.
+
+        >>> list(RESPONSES.frames([{"type": "response.completed"}]))
+        [b'event: response.completed\ndata: {"type":"response.completed"}\n\n']
+        """
+        for chunk in chunks:
+            yield self.encode(chunk)
+        if end := self.end():
+            yield end
+
+    async def aframes(
+        self, chunks: AsyncIterable[Mapping[str, Any]], *, keep_alive: float | None = None
+    ) -> AsyncIterator[bytes]:
+        """The same for chunks that come asynchronously.
+
+        Args:
+            chunks: of the stream. If the reader goes away, they are closed.
+            keep_alive: after so many seconds without a chunk a comment is sent, and again.
+        """
+        frames = self._encoded(chunks)
+        if keep_alive is not None:
+            frames = _kept_alive(frames, keep_alive)
+        async with closing(frames):
+            async for frame in frames:
+                yield frame
+
+    async def _encoded(self, chunks: AsyncIterable[Mapping[str, Any]]) -> AsyncGenerator[bytes]:
+        async with closing(chunks):
+            async for chunk in chunks:
+                yield self.encode(chunk)
+        if end := self.end():
+            yield end
+
+
+CHAT_COMPLETIONS = Framing(ends_with_done=True)
+RESPONSES = Framing(names_events=True)
+AG_UI = Framing()
+UI_MESSAGES = Framing(
+    ends_with_done=True, headers={**HEADERS, "x-vercel-ai-ui-message-stream": "v1"}
+)
+
+
+async def _kept_alive(frames: AsyncGenerator[bytes], seconds: float) -> AsyncGenerator[bytes]:
+    """The frames, and comments while they are long in coming."""
+    waiting: asyncio.Future[bytes] | None = None
+    try:
+        while True:
+            waiting = waiting or asyncio.ensure_future(anext(frames, b""))
+            done, _ = await asyncio.wait([waiting], timeout=seconds)
+            if not done:
+                yield KEEP_ALIVE
+                continue
+            frame, waiting = waiting.result(), None
+            if not frame:
+                return
+            yield frame
+    finally:
+        if waiting is not None:
+            waiting.cancel()
+            with suppress(asyncio.CancelledError):
+                await waiting
+        await frames.aclose()
+
+
+@attrs.frozen
+class ServerSentEvent:
+    """One event as a reader sees it.
+
+    Attributes:
+        data: its lines of data, joined.
+        event: its name; `message` if it has none.
+        id: the last id that was sent, also with an earlier event.
+        retry: milliseconds to wait before a reader connects again, if this event says so.
+    """
+
+    data: str
+    event: str = "message"
+    id: str = ""
+    retry: int | None = None
+
+    @property
+    def is_done(self) -> bool:
+        """Whether this is the mark that ends a stream."""
+        return self.data == DONE
+
+    def json(self) -> Any:  # noqa: ANN401
+        """The data as the JSON that it is."""
+        return json.loads(self.data)
+
+
+_END_OF_LINE = re.compile(rb"\r\n|\r|\n")
+_NUMBER = re.compile("[0-9]{1,15}")
+
+
+class Decoder:
+    r"""Reads Server-Sent Events from bytes that may be cut anywhere.
+
+    Lines end with CR, LF or CRLF and nothing else. Comments are skipped. An event that was cut off
+    before the empty line behind it is not given, as the standard wants it; `is_between_events`
+    tells.
+
+    >>> decoder = Decoder()
+    >>> decoder.feed(b'event: greeting\nda')
+    []
+    >>> decoder.feed(b'ta: {"text":"Hello"}\n\n')
+    [ServerSentEvent(data='{"text":"Hello"}', event='greeting', id='', retry=None)]
+    """
+
+    def __init__(self) -> None:
+        self._line = bytearray()
+        self._is_first_line = True
+        self._skips_line_feed = False
+        self._fields: dict[str, str] = {}
+        self._data: list[str] = []
+        self._id = ""
+
+    @property
+    def is_between_events(self) -> bool:
+        """Whether nothing was begun that is not finished."""
+        return not (self._line or self._data or self._fields)
+
+    def feed(self, data: bytes) -> list[ServerSentEvent]:
+        """Take bytes; give the events that they finish."""
+        events = []
+        for line in self._lines(data):
+            if line:
+                self._field(line)
+            elif event := self._event():
+                events.append(event)
+        return events
+
+    def _lines(self, data: bytes) -> Iterator[str]:
+        if data and self._skips_line_feed:
+            data = data.removeprefix(b"\n")
+            self._skips_line_feed = False
+        if data.endswith(b"\r"):
+            self._skips_line_feed = True  # which may be the other half of this end of line
+        *whole, rest = _END_OF_LINE.split(data)
+        for line in whole:
+            self._line += line
+            yield self._decoded()
+        self._line += rest
+
+    def _decoded(self) -> str:
+        line = bytes(self._line)
+        self._line.clear()
+        if self._is_first_line:
+            line = line.removeprefix(b"\xef\xbb\xbf")
+            self._is_first_line = False
+        return line.decode("utf-8", "replace")
+
+    def _field(self, line: str) -> None:
+        name, _, value = line.partition(":")
+        value = value.removeprefix(" ")
+        if name == "data":
+            self._data.append(value)
+        elif name == "id" and "\0" not in value:
+            self._id = value
+        elif name == "event" or (name == "retry" and _NUMBER.fullmatch(value)):
+            self._fields[name] = value
+
+    def _event(self) -> ServerSentEvent | None:
+        fields, data = self._fields, self._data
+        self._fields, self._data = {}, []
+        if not data:
+            return None
+        name = fields.get("event") or "message"
+        retry = int(fields["retry"]) if "retry" in fields else None
+        return ServerSentEvent("\n".join(data), name, self._id, retry)

@@ -1,0 +1,535 @@
+"""What all client streams share: one turn of the assistant, event by event.
+
+An adapter says what the opening and the end of the stream look like, what a message's beginning,
+text and end look like, and how a failure and a problem are told. This room decides when: it routes
+messages, keeps them in order, closes what was cut off, and counts the tokens of reasoning.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+import uuid
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import (
+    AsyncIterable,
+    AsyncIterator,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
+
+import attrs
+
+from harmony_stream.adapters.routing import (
+    CALLS,
+    Kind,
+    Route,
+    Unlabelled,
+    is_unlabelled,
+    route,
+)
+from harmony_stream.errors import FaultKind
+from harmony_stream.messages import TextContent
+from harmony_stream.parsing.collect import Completion
+from harmony_stream.parsing.events import (
+    ContentDelta,
+    EndKind,
+    Event,
+    Malformed,
+    MessageEnd,
+    MessageStart,
+)
+
+if TYPE_CHECKING:
+    from harmony_stream.header import Header
+
+Chunk: TypeAlias = dict[str, Any]
+"""One piece of a client stream, ready for `json.dumps`."""
+
+Reason: TypeAlias = Literal["stop", "tool_calls", "length"]
+"""Why the engine stopped."""
+
+LogProbability: TypeAlias = Mapping[str, Any]
+"""Of one token: `token`, `logprob`, `bytes`, `top_logprobs`, as in the Chat Completions API."""
+
+_REASONS = (None, "stop", "tool_calls", "length")
+
+# Bound, since each access to an enum's member costs 20 ns, and there is one for each token.
+_REASONING = Kind.REASONING
+
+# The encoder may be called deeper down the stack than the decoder, and inside a chunk.
+_SPARE_DEPTH = 100
+
+
+@attrs.frozen
+class Usage:
+    """How many tokens a turn took.
+
+    Attributes:
+        input_tokens: of the prompt.
+        output_tokens: all that were sampled.
+        cached_tokens: those of the prompt that a cache held.
+        reasoning_tokens: those of the output that were reasoning; None to take the adapter's count
+            of the tokens of reasoning text (of characters, if the parser was fed marked text).
+    """
+
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int = 0
+    reasoning_tokens: int | None = None
+
+    @property
+    def total_tokens(self) -> int:
+        """Prompt and output together."""
+        return self.input_tokens + self.output_tokens
+
+
+@attrs.frozen
+class Problem:
+    """What the server should know about, and the client only if it is asked for.
+
+    Attributes:
+        kind: a `FaultKind` of the parser, or one of the adapters' own: `without_channel`,
+            `unknown_channel` (text that no known channel labels), `hidden_call` (a call that this
+            protocol has no place for), `incomplete_call`, `unanswered_result` (a tool's answer to
+            no call).
+        message: a sentence.
+        start, stop: the tokens at fault.
+        text: text that belongs to no message, else "".
+        choice: the choice in whose stream it happened.
+    """
+
+    kind: str
+    message: str
+    start: int
+    stop: int
+    text: str = ""
+    choice: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields as JSON-ready values.
+
+        >>> Problem("hidden_call", "a call", 3, 9).to_dict()["kind"]
+        'hidden_call'
+        """
+        return attrs.asdict(self)
+
+
+_SENTENCES = {
+    "without_channel": "text without a channel, at positions {start} to {stop}, goes to {place}",
+    "unknown_channel": (
+        "text on the unknown channel {header.channel!r}, at positions {start} to {stop}, "
+        "goes to {place}"
+    ),
+    "hidden_call": (
+        "the call of {header.recipient!r}, at positions {start} to {stop}, is not shown: "
+        "it is no function of the client's"
+    ),
+    "incomplete_call": (
+        "the call of {header.recipient!r} ended at position {stop} without its end token: "
+        "it must not be executed"
+    ),
+    "unanswered_result": (
+        "the tool message of {header.name!r}, at positions {start} to {stop}, answers no call "
+        "that is open"
+    ),
+}
+
+
+class Options(TypedDict, total=False):
+    """What every client stream can be told.
+
+    Attributes:
+        tools: names of the functions that the request declares. They make `get_weather` and
+            `functions.get_weather` the same function, and `python` a function if so declared.
+        unlabelled: where text goes that no known channel labels.
+        ids: makes an id from its prefix (`call_`); random if none is given. `counted_ids()` makes
+            a replay deterministic.
+        clock: seconds since the epoch; `time.time` if none is given.
+        on_problem: called with each `Problem` as it is found.
+        show_problems: tell the client too.
+    """
+
+    tools: Collection[str]
+    unlabelled: Unlabelled
+    ids: Callable[[str], str]
+    clock: Callable[[], float]
+    on_problem: Callable[[Problem], None] | None
+    show_problems: bool
+
+
+Ending: TypeAlias = tuple[Reason | None, Usage | None]
+"""Why the engine stopped, and what it took."""
+
+
+def _no_ending() -> Ending:
+    return None, None
+
+
+def random_id(prefix: str) -> str:
+    """An id that no other has: the prefix and 32 hexadecimal digits."""
+    return prefix + uuid.uuid4().hex
+
+
+def counted_ids() -> Callable[[str], str]:
+    """Ids that are the same in each replay: for each prefix 1, 2, 3 ...
+
+    >>> ids = counted_ids()
+    >>> ids("call_"), ids("call_"), ids("msg_")
+    ('call_1', 'call_2', 'msg_1')
+    """
+    counts: Counter[str] = Counter()
+
+    def next_id(prefix: str) -> str:
+        counts[prefix] += 1
+        return f"{prefix}{counts[prefix]}"
+
+    return next_id
+
+
+def events_of(
+    source: Completion | Iterable[Event],
+    usage: Usage | None,
+    logprobs: Sequence[LogProbability] | None,
+) -> Iterable[Event]:
+    """The events of a turn that is over.
+
+    Raises:
+        ValueError: a `Completion` is given with what needs the spans of texts, which it has not.
+    """
+    if not isinstance(source, Completion):
+        return source
+    if logprobs is not None or (usage is not None and usage.reasoning_tokens is None):
+        raise ValueError(
+            "a Completion does not know which tokens its texts came from: "
+            "give the events instead (or Usage.reasoning_tokens, if it is for usage)"
+        )
+    return [*_message_events(source), *source.problems]
+
+
+def _message_events(completion: Completion) -> Iterator[Event]:
+    for message, end in zip(completion.messages, completion.ends, strict=True):
+        place = end.start
+        yield MessageStart(end.header, end.index, place, place)
+        for part in message.content:
+            if isinstance(part, TextContent) and part.text:
+                yield ContentDelta(end.header, end.index, part.text, place, place)
+        yield end
+
+
+def finite(entry: LogProbability) -> Chunk:
+    """The entry with numbers that JSON knows: minus infinity is -9999, as OpenAI writes it.
+
+    >>> finite({"token": "a", "logprob": float("-inf")})
+    {'token': 'a', 'logprob': -9999.0}
+    """
+    found = dict(entry)
+    if not math.isfinite(found["logprob"]):
+        found["logprob"] = -9999.0
+    if found.get("top_logprobs"):
+        found["top_logprobs"] = [finite(other) for other in found["top_logprobs"]]
+    return found
+
+
+def parse_json(text: str) -> Any:  # noqa: ANN401
+    """What the model wrote as JSON, if it can be written out again.
+
+    Raises:
+        ValueError: it is not JSON; or it is, but holds `NaN`, a number beyond floats, half a
+            character, or nests too deeply, so that no client could be sent it.
+
+    >>> parse_json('{"a": [1]}')
+    {'a': [1]}
+    """
+    try:
+        found = probe = json.loads(text)
+        for _ in range(_SPARE_DEPTH):
+            probe = [probe]
+        json.dumps(probe, allow_nan=False, ensure_ascii=False).encode()
+    except RecursionError:
+        raise ValueError("it nests too deeply") from None
+    return found
+
+
+@asynccontextmanager
+async def closing(iterable: object) -> AsyncIterator[None]:
+    """Close an async generator behind its reader, also where that goes away early."""
+    try:
+        yield
+    finally:
+        if (aclose := getattr(iterable, "aclose", None)) is not None:
+            await aclose()
+
+
+class ClientStream(ABC):
+    """What all client streams can do: `feed` events, `finish`, or do both for a whole turn."""
+
+    @abstractmethod
+    def feed(
+        self, event: Event, *, logprobs: Sequence[LogProbability] | None = None
+    ) -> list[Chunk]:
+        """Take one event of the parser; give the chunks that follow from it."""
+
+    @abstractmethod
+    def finish(self, reason: Reason | None = None, usage: Usage | None = None) -> list[Chunk]:
+        """End the stream."""
+
+    def iterate(
+        self,
+        events: Iterable[Event],
+        ending: Callable[[], Ending] = _no_ending,
+        *,
+        logprobs: Sequence[LogProbability] | None = None,
+    ) -> Iterator[Chunk]:
+        """All chunks of one turn.
+
+        Args:
+            events: of the turn.
+            ending: asked for reason and usage when the events have come to an end.
+            logprobs: as for `feed`; the caller goes on appending to it.
+        """
+        for event in events:
+            yield from self.feed(event, logprobs=logprobs)
+        yield from self.finish(*ending())
+
+    async def aiterate(
+        self,
+        events: AsyncIterable[Event],
+        ending: Callable[[], Ending] = _no_ending,
+        *,
+        logprobs: Sequence[LogProbability] | None = None,
+    ) -> AsyncIterator[Chunk]:
+        """The same for events that come asynchronously; they are closed with the generator."""
+        async with closing(events):
+            async for event in events:
+                for chunk in self.feed(event, logprobs=logprobs):
+                    yield chunk
+        for chunk in self.finish(*ending()):
+            yield chunk
+
+
+class Turn(ClientStream):
+    """One turn of the assistant as a client stream: the base of the adapters.
+
+    `feed` events, then `finish`; or `fail`. Each gives the chunks that follow, `[]` included. Two
+    parsers may feed one turn, one after the other, where the server itself runs tools between.
+    """
+
+    def __init__(
+        self,
+        *,
+        tools: Collection[str] = (),
+        unlabelled: Unlabelled = Unlabelled(),  # noqa: B008  # immutable
+        ids: Callable[[str], str] = random_id,
+        clock: Callable[[], float] = time.time,
+        on_problem: Callable[[Problem], None] | None = None,
+        show_problems: bool = False,
+    ) -> None:
+        self._tools = frozenset(tools)
+        self._unlabelled = unlabelled
+        self._new_id = ids
+        self._clock = clock
+        self._on_problem = on_problem
+        self._show_problems = show_problems
+        self._choice = 0
+        self._is_begun = self._is_finished = False
+        # The open message. It stays open when the tokens end inside it: whether that cut it off
+        # is for `finish` to say.
+        self._route: Route | None = None
+        self._header: Header | None = None
+        self._stop = 0
+        self._is_cut_in_header = False
+        self._reasoning_tokens = 0
+        self._complete_calls = 0
+
+    # -- The ways in --
+
+    def feed(
+        self, event: Event, *, logprobs: Sequence[LogProbability] | None = None
+    ) -> list[Chunk]:
+        """Take one event of the parser; give the chunks that follow from it.
+
+        Args:
+            event: from any way of feeding the parser.
+            logprobs: one entry for each token fed to the parser so far, if there are any; the
+                event's span picks those of its text.
+
+        Raises:
+            ValueError: after `finish` or `fail`; or the start of the event's message is missing.
+        """
+        if self._route is not None and isinstance(event, ContentDelta):
+            return self._delta(self._route, event, logprobs)
+        chunks = self._opening()
+        if isinstance(event, MessageStart):
+            return chunks + self._message_start(event)
+        if isinstance(event, Malformed):
+            return chunks + self._fault(event)
+        if self._route is not None and isinstance(event, MessageEnd):
+            return chunks + self._message_end(self._route, event)
+        raise ValueError(f"{event!r} without the start of its message")
+
+    def finish(self, reason: Reason | None = None, usage: Usage | None = None) -> list[Chunk]:
+        """End the stream. A second time gives `[]`.
+
+        Args:
+            reason: why the engine stopped: `stop` (by itself), `length` (it was cut off),
+                `tool_calls` (by itself, and a call that the tokens leave open is complete).
+                None: `length` if the tokens end inside a message or a header, else `stop`.
+            usage: if the client is to know.
+
+        Raises:
+            ValueError: another reason.
+        """
+        if reason not in _REASONS:
+            raise ValueError(f"reason is {reason!r}, expected one of {_REASONS}")
+        if self._is_finished:
+            return []
+        chunks = self._opening()
+        if reason is None:
+            is_cut = self._route is not None or self._is_cut_in_header
+            reason = "length" if is_cut else "stop"
+        chunks += self._close_open_message(reason)
+        if reason != "length":
+            reason = "tool_calls" if self._complete_calls else "stop"
+        self._is_finished = True
+        return chunks + self._closing(reason, usage)
+
+    def fail(self, message: str) -> list[Chunk]:
+        """End the stream with an error that the client sees. After `finish` it gives `[]`."""
+        if self._is_finished:
+            return []
+        chunks = self._opening()
+        chunks += self._close_open_message("length")
+        self._is_finished = True
+        return chunks + self._failure(message)
+
+    # -- Events --
+
+    def _opening(self) -> list[Chunk]:
+        if self._is_finished:
+            raise ValueError("the stream is finished: make a new one for the next turn")
+        if self._is_begun:
+            return []
+        self._is_begun = True
+        return self._begin()
+
+    def _message_start(self, event: MessageStart) -> list[Chunk]:
+        # A message that a former parser left open: the server went on without its end.
+        chunks = self._close_open_message("stop")
+        header = event.header
+        self._header, self._stop = header, event.stop
+        self._is_cut_in_header = False
+        self._route = found = route(header, self._tools, self._unlabelled)
+        if is_unlabelled(header):
+            kind = "without_channel" if header.channel is None else "unknown_channel"
+            place = "content" if found.kind is Kind.TEXT else "reasoning"
+            chunks += self._report(kind, event.start, event.stop, place=place)
+        if found.kind in CALLS and not self._shows(found):
+            chunks += self._report("hidden_call", event.start, event.stop)
+        return chunks + self._start(found)
+
+    def _delta(
+        self, route: Route, event: ContentDelta, logprobs: Sequence[LogProbability] | None
+    ) -> list[Chunk]:
+        self._stop = event.stop
+        if route.kind is _REASONING:
+            self._reasoning_tokens += event.stop - event.start
+        entries = None if logprobs is None else logprobs[event.start : event.stop]
+        return self._text(route, event.text, entries)
+
+    def _message_end(self, route: Route, event: MessageEnd) -> list[Chunk]:
+        self._stop = event.stop
+        if event.end is EndKind.TRUNCATED:
+            return []
+        return self._close_message(route, event.complete or route.kind not in CALLS)
+
+    def _fault(self, event: Malformed) -> list[Chunk]:
+        if event.error.kind is FaultKind.TRUNCATED_IN_HEADER and self._route is None:
+            self._is_cut_in_header = True
+        problem = Problem(
+            event.error.kind.value,
+            str(event.error),
+            event.start,
+            event.stop,
+            event.text,
+            self._choice,
+        )
+        return self._tell(problem)
+
+    def _close_open_message(self, reason: Reason) -> list[Chunk]:
+        route = self._route
+        if route is None:
+            return []
+        is_call = route.kind in CALLS
+        return self._close_message(route, reason == "tool_calls" if is_call else reason != "length")
+
+    def _close_message(self, route: Route, is_complete: bool) -> list[Chunk]:
+        self._route = None
+        chunks = self._end(route, is_complete)
+        if route.kind in CALLS and not is_complete:
+            return chunks + self._report("incomplete_call", self._stop, self._stop)
+        self._complete_calls += self._is_for_client(route)
+        return chunks
+
+    def _reasoning_tokens_of(self, usage: Usage) -> int:
+        given = usage.reasoning_tokens
+        return self._reasoning_tokens if given is None else given
+
+    # -- Problems --
+
+    def _report(self, kind: str, start: int, stop: int, **words: str) -> list[Chunk]:
+        sentence = _SENTENCES[kind].format(header=self._header, start=start, stop=stop, **words)
+        return self._tell(Problem(kind, sentence, start, stop, choice=self._choice))
+
+    def _tell(self, problem: Problem) -> list[Chunk]:
+        if self._on_problem is not None:
+            self._on_problem(problem)
+        return self._problem(problem) if self._show_problems else []
+
+    # -- What an adapter adds --
+
+    def _shows(self, route: Route) -> bool:
+        """Whether the protocol has a place for such a call."""
+        return True
+
+    def _is_for_client(self, route: Route) -> bool:
+        """Whether the client has to make the call."""
+        return route.kind is Kind.FUNCTION
+
+    @abstractmethod
+    def _begin(self) -> list[Chunk]:
+        """The stream begins."""
+
+    @abstractmethod
+    def _start(self, route: Route) -> list[Chunk]:
+        """A message begins."""
+
+    @abstractmethod
+    def _text(
+        self, route: Route, text: str, logprobs: Sequence[LogProbability] | None
+    ) -> list[Chunk]:
+        """More of the message's text."""
+
+    @abstractmethod
+    def _end(self, route: Route, is_complete: bool) -> list[Chunk]:
+        """The message ends."""
+
+    @abstractmethod
+    def _problem(self, problem: Problem) -> list[Chunk]:
+        """A client that asked for problems is told of one."""
+
+    @abstractmethod
+    def _closing(self, reason: Reason, usage: Usage | None) -> list[Chunk]:
+        """The stream ends."""
+
+    @abstractmethod
+    def _failure(self, message: str) -> list[Chunk]:
+        """The stream ends with an error."""

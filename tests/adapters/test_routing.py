@@ -1,0 +1,106 @@
+"""Where a message goes: by recipient first, by channel second."""
+
+import pytest
+
+from harmony_stream.adapters.routing import (
+    Kind,
+    Route,
+    Unlabelled,
+    is_unlabelled,
+    route,
+    tool_route,
+)
+from harmony_stream.header import Header
+from harmony_stream.messages import Role
+
+ASSISTANT = Role.ASSISTANT
+
+# header fields (role, name, channel, recipient) -> route
+HEADERS = [
+    ((ASSISTANT, None, "analysis", None), Route(Kind.REASONING)),
+    ((ASSISTANT, None, "commentary", None), Route(Kind.TEXT)),
+    ((ASSISTANT, None, "final", None), Route(Kind.TEXT)),
+    ((ASSISTANT, None, None, None), Route(Kind.TEXT)),
+    ((ASSISTANT, None, "finalx", None), Route(Kind.REASONING)),
+    ((ASSISTANT, None, "final", "assistant"), Route(Kind.REASONING)),
+    ((ASSISTANT, None, None, "all"), Route(Kind.REASONING)),
+    ((ASSISTANT, None, "commentary", "functions.f"), Route(Kind.FUNCTION, "f")),
+    ((ASSISTANT, None, "analysis", "functions.f"), Route(Kind.FUNCTION, "f")),
+    ((ASSISTANT, None, "final", "functions.f"), Route(Kind.FUNCTION, "f")),
+    ((ASSISTANT, None, None, "f"), Route(Kind.FUNCTION, "f")),
+    ((ASSISTANT, None, "analysis", "python"), Route(Kind.CODE, "python")),
+    ((Role.TOOL, "functions.f", "commentary", "assistant"), Route(Kind.RESULT, "f")),
+    ((Role.TOOL, "container.exec", None, None), Route(Kind.RESULT, "container.exec")),
+    ((Role.TOOL, None, None, None), Route(Kind.RESULT, "")),
+    ((Role.USER, None, None, None), Route(Kind.HIDDEN)),
+    ((Role.SYSTEM, None, None, None), Route(Kind.HIDDEN)),
+    ((Role.DEVELOPER, None, "final", None), Route(Kind.HIDDEN)),
+]
+
+
+@pytest.mark.parametrize(("fields", "expected"), HEADERS)
+def test_the_recipient_decides_and_then_the_channel(fields, expected):
+    assert route(Header(*fields)) == expected
+
+
+# recipient, declared tools -> route
+TOOLS = [
+    ("functions.get_weather", (), Route(Kind.FUNCTION, "get_weather")),
+    ("get_weather", (), Route(Kind.FUNCTION, "get_weather")),
+    ("get_weather", {"get_weather"}, Route(Kind.FUNCTION, "get_weather")),
+    ("functions.get_weather", {"get_weather"}, Route(Kind.FUNCTION, "get_weather")),
+    ("functions.unknown", {"get_weather"}, Route(Kind.FUNCTION, "unknown")),
+    ("unknown", {"get_weather"}, Route(Kind.FUNCTION, "unknown")),
+    ("functions.f", {"functions.f"}, Route(Kind.FUNCTION, "functions.f")),
+    ("functions.python", (), Route(Kind.FUNCTION, "python")),
+    ("functions.browser.search", (), Route(Kind.FUNCTION, "browser.search")),
+    ("functions.", (), Route(Kind.FUNCTION, "functions.")),
+    ("python", (), Route(Kind.CODE, "python")),
+    ("python", {"python"}, Route(Kind.FUNCTION, "python")),
+    ("browser.search", (), Route(Kind.WEB_SEARCH, "browser.search")),
+    ("browser.open", (), Route(Kind.WEB_SEARCH, "browser.open")),
+    ("browser.find", (), Route(Kind.WEB_SEARCH, "browser.find")),
+    ("browser.search", {"browser.search"}, Route(Kind.FUNCTION, "browser.search")),
+    ("browser.close", (), Route(Kind.SERVER_TOOL, "close", "browser")),
+    ("container.exec", (), Route(Kind.SERVER_TOOL, "exec", "container")),
+    ("knots.sum", {"knots.sum"}, Route(Kind.FUNCTION, "knots.sum")),
+    ("a.b.c", (), Route(Kind.SERVER_TOOL, "b.c", "a")),
+    (".f", (), Route(Kind.FUNCTION, ".f")),
+    ("f.", (), Route(Kind.FUNCTION, "f.")),
+]
+
+
+@pytest.mark.parametrize(("recipient", "tools", "expected"), TOOLS)
+def test_declared_names_go_first_bare_or_prefixed_then_built_in_tools(recipient, tools, expected):
+    assert tool_route(recipient, tools) == expected
+    assert route(Header(ASSISTANT, None, "analysis", recipient), tools) == expected
+
+
+@pytest.mark.parametrize("recipient", [recipient for recipient, _, _ in TOOLS])
+def test_a_call_and_its_result_have_one_name(recipient):
+    result = route(Header(Role.TOOL, recipient, "commentary", "assistant"))
+    assert result.name == tool_route(recipient).full_name
+
+
+def test_text_that_no_known_channel_labels_goes_where_the_caller_says():
+    bare, unknown = Header(ASSISTANT), Header(ASSISTANT, None, "thoughts")
+    assert is_unlabelled(bare)
+    assert is_unlabelled(unknown)
+    swapped = Unlabelled(without_channel="reasoning", on_unknown_channel="content")
+    assert route(bare, (), swapped).kind is Kind.REASONING
+    assert route(unknown, (), swapped).kind is Kind.TEXT
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        Header(ASSISTANT, None, "analysis"),
+        Header(ASSISTANT, None, None, "functions.f"),
+        Header(ASSISTANT, None, "thoughts", "assistant"),
+        Header(Role.USER),
+    ],
+)
+def test_where_unlabelled_text_goes_is_nothing_to_other_messages(header):
+    swapped = Unlabelled(without_channel="reasoning", on_unknown_channel="content")
+    assert not is_unlabelled(header)
+    assert route(header, (), swapped) == route(header)
