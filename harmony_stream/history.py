@@ -17,6 +17,7 @@ and a turn that the next one has followed is decided for good. `Transcript` rest
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -132,7 +133,6 @@ class _Turn:
 
     start: int
     thoughts: list[int] = attrs.field(factory=list)
-    cut: list[int] = attrs.field(factory=list)
     is_finished: bool = False
 
 
@@ -141,6 +141,7 @@ class Turns:
 
     Attributes:
         count: of the messages.
+        cut: indexes of those that were cut off and that no tool answered.
 
     >>> turns = Turns()
     >>> turns.add(Header(Role.ASSISTANT, None, "analysis"))
@@ -150,6 +151,7 @@ class Turns:
     """
 
     def __init__(self) -> None:
+        self.cut: list[int] = []
         self._turns = [_Turn(0)]
         self._finished: list[int] = []  # numbers of the turns that are finished now
         self._keys: list[tuple[Role, str | None]] = []  # as `analysis_cutoff` wants them
@@ -172,7 +174,7 @@ class Turns:
         index = self.count
         self._keys.append(_NO_MESSAGE)
         if is_cut:
-            self._turns[-1].cut.append(index)
+            self.cut.append(index)
             self._unanswered.append((index, header))
             return
         if header.role is Role.TOOL:
@@ -183,9 +185,10 @@ class Turns:
 
     def _answer(self, name: str | None) -> None:
         """The calls of that name stay, since this is their result."""
-        for index, header in self._unanswered:
-            if header.is_tool_call and header.recipient == name and index in self._turns[-1].cut:
-                self._turns[-1].cut.remove(index)
+        for index, header in tuple(self._unanswered):
+            if header.is_tool_call and header.recipient == name:
+                self._unanswered.remove((index, header))
+                self.cut.remove(index)
                 self._count_in(index, header)
 
     def _count_in(self, index: int, header: Header) -> None:
@@ -227,16 +230,17 @@ class Turns:
         """The messages that go, in order, of turns *first* to *stop*, and why."""
         cutoff, stays_from = self.cutoff(policy), self._stays_from(policy)
         found: list[tuple[int, DropReason]] = []
-        for number in range(first, len(self._turns) if stop is None else stop):
-            turn = self._turns[number]
+        for number, turn in enumerate(self._turns[first:stop], first):
             if turn.is_finished and number < stays_from:
                 found += ((index, DropReason.FINISHED_TURN) for index in turn.thoughts)
-            found += ((index, DropReason.TRUNCATED) for index in turn.cut)
-            end = min(self.start_of(number + 1), cutoff)
-            for index in range(turn.start, end):
-                if self._keys[index][1] == "analysis":
-                    found.append((index, DropReason.BEFORE_FIRST_FINAL))
-        return sorted(found)
+        start, end = self.start_of(first), self.start_of(len(self) if stop is None else stop)
+        early = (index for index in range(start, min(end, cutoff)) if self._is_on_analysis(index))
+        found += ((index, DropReason.BEFORE_FIRST_FINAL) for index in early)
+        cut = self.cut[bisect_left(self.cut, start) : bisect_left(self.cut, end)]
+        return sorted([*found, *((index, DropReason.TRUNCATED) for index in cut)])
+
+    def _is_on_analysis(self, index: int) -> bool:
+        return self._keys[index][1] == "analysis"
 
     def _stays_from(self, policy: Policy) -> int:
         """The number of the turn from which on thoughts stay."""

@@ -1,0 +1,836 @@
+"""`Transcript`: a conversation in the very tokens that were prompted and sampled.
+
+What was sampled is never encoded again: a model may spell a text in other tokens than the encoder,
+and a prompt that differs from what the engine holds costs its cache, and a trainer the truth.
+Theory of operation::
+
+    tokens      all that was prompted and sampled, in order; only ever grows
+    history     the same as prompts hold it: `<|end|>` for `<|return|>`, cut messages closed
+    messages    one entry for each, with its place in both
+    views       for each policy asked for: what is decided for good, already put together
+
+A prompt is made of slices: the decided part of a view, what stays of the turns behind it, and the
+header to be filled. So it costs what is new since the last one, and a copy. Two prompts that are
+made of the same slices begin alike; only what differs is compared, to tell the common prefix.
+"""
+
+from __future__ import annotations
+
+import json
+import operator
+import os
+import struct
+import zlib
+from collections import deque
+from enum import StrEnum
+from itertools import groupby
+from typing import TYPE_CHECKING, NamedTuple, SupportsIndex, TypeAlias
+
+import attrs
+
+from harmony_stream.errors import HarmonyParseError, RenderError
+from harmony_stream.history import (
+    Dropped,
+    DropReason,
+    HistoryPolicy,
+    OnTruncated,
+    Policy,
+    TruncatedMessageError,
+    Turns,
+    get_policy,
+)
+from harmony_stream.messages import (
+    Author,
+    Conversation,
+    Message,
+    RenderConversationConfig,
+    Role,
+)
+from harmony_stream.parsing.collect import message_of
+from harmony_stream.parsing.events import (
+    ContentDelta,
+    EndKind,
+    Event,
+    Malformed,
+    MessageEnd,
+    MessageStart,
+)
+from harmony_stream.parsing.parser import EventParser
+from harmony_stream.parsing.states import State
+from harmony_stream.rendering.profiles import GUIDE
+from harmony_stream.rendering.render import Renderer
+from harmony_stream.vocabulary import FormattingToken
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from harmony_stream.header import Header
+
+_ALL = RenderConversationConfig(auto_drop_analysis=False)
+
+# A part of a list that only ever grows: the list, start, and stop.
+_Slice: TypeAlias = tuple[list[int], int, int]
+
+
+class OnMalformed(StrEnum):
+    """How a sampled message that breaks the format stands in later prompts."""
+
+    KEEP = "keep"
+    """In the very tokens: prompts begin as the engine's cache does, faults included."""
+    REPAIR = "repair"
+    """Written anew as it was understood, in the layout of the format guide, without stray text:
+    a fault that stays in sight of the model is one that it repeats. Messages without a fault keep
+    their tokens; one that lacks only its end gets it. A header that cannot be written is kept."""
+
+
+@attrs.frozen
+class ChannelUsage:
+    """Tokens of one channel: ordinary ones in headers and in contents, and special ones."""
+
+    header: int = 0
+    content: int = 0
+    special: int = 0
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return self.header + self.content + self.special
+
+
+@attrs.frozen
+class Usage:
+    """How many tokens were prompted and sampled.
+
+    Attributes:
+        by_channel: by the channel of their message; None for messages without one, and for tokens
+            of no message.
+    """
+
+    by_channel: Mapping[str | None, ChannelUsage]
+
+    @property
+    def total(self) -> int:
+        """The number of all tokens."""
+        return sum(each.total for each in self.by_channel.values())
+
+
+@attrs.frozen
+class TrainingView:
+    """All tokens as they were prompted and sampled, `<|return|>` included.
+
+    Attributes:
+        tokens: their ids.
+        loss_mask: as long; 1 for those that the model sampled, 0 for the others.
+    """
+
+    tokens: list[int]
+    loss_mask: list[int]
+
+
+# --- Views ---------------------------------------------------------------------------------------
+
+
+@attrs.define
+class _Decided:
+    """What stays of the first turns, for good."""
+
+    turns: int = 0
+    tokens: list[int] = attrs.field(factory=list)
+
+
+class _View:
+    """What one policy makes of the transcript."""
+
+    def __init__(self, policy: Policy, *, keeps_cut: bool) -> None:
+        self.turns = Turns()
+        self._policy = policy
+        self._keeps_cut = keeps_cut
+        # By the place up to which `UPSTREAM` drops; that is known once and for all, or 0.
+        self._decided: dict[int, _Decided] = {}
+
+    def catch_up(self, entries: list[_Entry]) -> None:
+        for entry in entries[self.turns.count :]:
+            self.turns.add(entry.header, is_cut=entry.is_cut and not self._keeps_cut)
+
+    def dropped(self) -> list[tuple[int, DropReason]]:
+        return self.turns.dropped(self._policy)
+
+    def plan(self, history: list[int], offsets: list[int]) -> list[_Slice]:
+        """The slices of which a prompt is made."""
+        known = self._decided.setdefault(self.turns.cutoff(self._policy), _Decided())
+        decided = max(self.turns.decided(self._policy), known.turns)
+        for start, stop in self._spans(known.turns, decided, offsets):
+            known.tokens += history[start:stop]
+        known.turns = decided
+        rest = self._spans(decided, len(self.turns), offsets)
+        first = (known.tokens, 0, len(known.tokens))
+        return [first, *((history, start, stop) for start, stop in rest)]
+
+    def _spans(self, first: int, stop: int, offsets: list[int]) -> Iterator[tuple[int, int]]:
+        """The spans of the history that stay, of these turns."""
+        at = offsets[self.turns.start_of(first)]
+        for index, _ in self.turns.dropped(self._policy, first, stop):
+            yield at, offsets[index]
+            at = offsets[index + 1]
+        yield at, offsets[self.turns.start_of(stop)]
+
+
+def _tokens_of(plan: list[_Slice]) -> list[int]:
+    tokens: list[int] = []
+    for source, start, stop in plan:
+        part = source[start:stop]
+        if tokens:
+            tokens += part
+        else:  # the largest part, as a rule: it is copied once
+            tokens = part
+    return tokens
+
+
+def _common_prefix(old: list[_Slice], new: list[_Slice]) -> int:
+    """How many tokens two plans have in common; the same part of a list is not looked at."""
+    length, olds, news = 0, deque(old), deque(new)
+    while olds and news:
+        (source, a, a_stop), (other, b, b_stop) = olds.popleft(), news.popleft()
+        size = min(a_stop - a, b_stop - b)
+        if source is not other or a != b:
+            pairs = zip(source[a : a + size], other[b : b + size], strict=True)
+            same = next((i for i, (left, right) in enumerate(pairs) if left != right), size)
+            if same < size:
+                return length + same
+        length += size
+        if a + size < a_stop:
+            olds.appendleft((source, a + size, a_stop))
+        if b + size < b_stop:
+            news.appendleft((other, b + size, b_stop))
+    return length
+
+
+# --- The transcript ------------------------------------------------------------------------------
+
+
+class _Entry(NamedTuple):
+    """What the decision wants to know of a message."""
+
+    header: Header
+    is_cut: bool
+
+
+class Transcript:
+    """A conversation as tokens: prompts grow out of it, what was sampled goes into it as it is.
+
+    Args:
+        renderer: writes messages and tool results, and has the vocabulary; in the layout of the
+            format guide if none is given, which is also what the model samples.
+        malformed: what becomes of sampled messages that break the format.
+
+    The format guide, "Chat conversation format" and "Handling tool calls".
+
+    >>> transcript = Transcript()
+    >>> transcript.add_messages([Message.from_role_and_content("user", "What is 2 + 2?")])
+    >>> prompt = transcript.prompt()
+    >>> events = transcript.add_sampled([200005, 17196, 200008, 19, 200002])
+    >>> transcript.add_messages([Message.from_role_and_content("user", "And 3 + 3?")])
+    >>> transcript.prompt()[:transcript.common_prefix] == [*prompt, 200005, 17196, 200008, 19]
+    True
+    """
+
+    def __init__(
+        self,
+        renderer: Renderer | None = None,
+        *,
+        malformed: OnMalformed | str = OnMalformed.KEEP,
+    ) -> None:
+        self._renderer = renderer or Renderer(profile=GUIDE)
+        self._malformed = OnMalformed(malformed)
+        self._vocabulary = self._renderer.vocabulary
+        self._special = frozenset(self._vocabulary.special_tokens.values())
+        self._end = self._renderer.token(FormattingToken.END)
+        self._return = self._renderer.token(FormattingToken.RETURN)
+
+        self._tokens: list[int] = []
+        self._mask = bytearray()  # 1 for each sampled token
+        # How far the file at a path goes, if this transcript wrote it last.
+        self._saved: _Saved | None = None
+
+        # The parser of the piece that is being added, and the place of its first token.
+        self._parser: EventParser | None = None
+        self._origin = 0
+        self._is_sampling = False
+        # The message that has not ended: where it begins, its header if known, its text.
+        self._pending = 0
+        self._header_stop: int | None = None
+        self._channel: str | None = None
+        self._texts: list[str] = []
+        self._has_fault = False
+
+        # By message, and the tokens of all as prompts hold them, which `offsets` cuts up.
+        self._messages: list[Message] = []
+        self._entries: list[_Entry] = []
+        self._history: list[int] = []
+        self._offsets = [0]
+        # How many messages there were when a sample ended inside the header of the next.
+        self._unfinished: list[int] = []
+        self._counts: dict[str | None, list[int]] = {}
+        self._called_on: dict[str | None, str | None] = {}  # tool -> channel of its last call
+
+        # What was asked for last, and what an engine has seen since.
+        self._views: dict[tuple[Policy, bool], _View] = {}
+        self._next_role = Role.ASSISTANT
+        self._asked: tuple[Policy, OnTruncated] = (
+            HistoryPolicy.FINISHED_TURNS,
+            OnTruncated.REFUSE,
+        )
+        self._seen: list[_Slice] = []
+        self._awaits_sample = False
+        self._common_prefix = 0
+
+    def __len__(self) -> int:
+        """The number of all tokens."""
+        return len(self._tokens)
+
+    # -- Adding what is prompted ------------------------------------------------------------------
+
+    def add_messages(self, messages: Iterable[Message]) -> None:
+        """Add messages to be prompted: system, developer, user, or a conversation so far.
+
+        What the system message says of functions depends on the developer message: add them
+        together.
+
+        Raises:
+            RenderError: a message cannot be written.
+            ValueError: the tokens so far end inside a message.
+        """
+        self.end_sample()
+        if self._is_open():
+            raise ValueError(
+                "the prompt ends inside a message: sample what is missing of it, "
+                "or give it by add_tokens()"
+            )
+        conversation = Conversation.from_messages(messages)
+        self.add_tokens(self._renderer.render_conversation(conversation, _ALL))
+
+    def add_tool_result(self, name: str, text: str) -> None:
+        """Add what a tool gave back, on the channel on which it was called last.
+
+        Raises as `add_messages` does.
+
+        The format guide, "Handling tool calls".
+
+        >>> transcript = Transcript()
+        >>> transcript.add_tool_result("functions.get_weather", "sunny")
+        >>> transcript.messages[0].channel
+        'commentary'
+        """
+        message = Message.from_author_and_content(Author(role=Role.TOOL, name=name), text)
+        channel = self._called_on.get(name) or "commentary"
+        self.add_messages([message.with_channel(channel).with_recipient("assistant")])
+
+    def add_tokens(self, tokens: Iterable[SupportsIndex]) -> None:
+        """Add tokens that are prompted, cut anywhere; also a prompt that opens a message.
+
+        Raises:
+            TypeError, ValueError: a token is no integer, or negative.
+        """
+        ids = _ids(tokens)
+        self.end_sample()
+        self._awaits_sample, self._next_role = False, Role.ASSISTANT
+        if self._parser is None:
+            self._begin_piece([])
+        self._take(ids, self._running.feed_many(ids))
+
+    # -- Adding what was sampled ------------------------------------------------------------------
+
+    def add_sampled(self, tokens: Iterable[SupportsIndex]) -> list[Event]:
+        """Add all that the model sampled after the last prompt; gives what a parser reads in it.
+
+        Places in events count from the first of these tokens, as if a parser had been given
+        nothing else. The same as `feed_many` and `end_sample`, and raises as they do.
+        """
+        return [*self.feed_many(tokens), *self.end_sample()]
+
+    def feed(self, token: SupportsIndex) -> tuple[Event, ...]:
+        """Take one token while it is sampled; gives its events, as `EventParser.feed` does.
+
+        The sample ends by `end_sample`, or by whatever else is added or asked for next.
+
+        Raises:
+            TypeError, ValueError: no integer, or negative; nothing has changed then.
+
+        >>> transcript = Transcript()
+        >>> [transcript.feed(token) for token in (200005, 17196)]
+        [(), ()]
+        >>> transcript.feed(200008)[0].channel
+        'final'
+        """
+        ids = _ids((token,))
+        self._begin_sample()
+        events = self._running.feed(ids[0])
+        self._take(ids, events)
+        return events
+
+    def feed_many(self, tokens: Iterable[SupportsIndex]) -> list[Event]:
+        """Take tokens while they are sampled, as `EventParser.feed_many` does.
+
+        Raises as `feed` does.
+        """
+        ids = _ids(tokens)
+        if not ids:
+            return []
+        self._begin_sample()
+        events = self._running.feed_many(ids)
+        self._take(ids, events)
+        return events
+
+    def end_sample(self) -> tuple[Event, ...]:
+        """End what is being sampled; gives the events of its end. Otherwise does nothing."""
+        if not self._is_sampling:
+            return ()
+        is_in_header = self._running.state not in (State.EXPECT_START, State.CONTENT)
+        events = self._running.close()
+        self._read(events)
+        if self._awaits_sample:
+            self._seen.append((self._tokens, self._origin, len(self._tokens)))
+        self._is_sampling, self._awaits_sample, self._parser = False, False, None
+        if is_in_header and self._pending < len(self._tokens):
+            self._leave_unfinished()
+        return events
+
+    # -- Asking -----------------------------------------------------------------------------------
+
+    def prompt(
+        self,
+        next_role: Role | str = Role.ASSISTANT,
+        policy: Policy | str = HistoryPolicy.FINISHED_TURNS,
+        *,
+        truncated: OnTruncated | str = OnTruncated.REFUSE,
+    ) -> list[int]:
+        """The tokens to sample after: what stays of the history, and an opened header.
+
+        If nothing is dropped, they begin with those of the last prompt and those sampled after it,
+        `<|end|>` standing for `<|return|>`. A message that a prompt has opened stays open.
+
+        Args:
+            next_role: who is to write; unless the tokens so far end inside a message.
+            policy: which chain of thought stays.
+            truncated: what becomes of messages that the end of a sample cut off. One that is kept
+                is closed.
+
+        Raises:
+            TruncatedMessageError: there is one, and `truncated` is "refuse".
+            ValueError: there is no such role, policy or choice.
+        """
+        self.end_sample()
+        role, asked = Role(next_role), (get_policy(policy), OnTruncated(truncated))
+        view = self._view(*asked)
+        if asked[1] is OnTruncated.REFUSE:
+            self._refuse_truncated(view)
+        pending = self._prompted(self._tokens[self._pending :])
+        opened = pending if self._is_open() else pending + self._opening(role)
+        plan = [*view.plan(self._history, self._offsets), (opened, 0, len(opened))]
+        self._common_prefix = _common_prefix(self._seen, plan)
+        self._seen, self._awaits_sample = plan, True
+        self._asked, self._next_role = asked, role
+        return _tokens_of(plan)
+
+    @property
+    def common_prefix(self) -> int:
+        """How many tokens the last prompt shares with the one before and what was sampled after it.
+
+        So many are in the cache of an engine that has seen these; 0 for a first prompt.
+        """
+        return self._common_prefix
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """All messages that have ended, as a parser reads them; for `normalize_history`, say."""
+        return tuple(self._messages)
+
+    @property
+    def dropped(self) -> tuple[Dropped, ...]:
+        """What does not stay of the messages so far, by the policy of the last prompt."""
+        found = self._view(*self._asked).dropped()
+        reports = [Dropped(index, self._messages[index], reason) for index, reason in found]
+        reason = DropReason.UNFINISHED_HEADER
+        reports += [Dropped(index, None, reason) for index in self._unfinished]
+        return tuple(sorted(reports, key=lambda each: each.index))
+
+    @property
+    def usage(self) -> Usage:
+        """How many tokens were prompted and sampled, by channel and kind; all are counted."""
+        counts = {channel: list(row) for channel, row in self._counts.items()}
+        self._count(counts, self._channel, self._header_stop, len(self._tokens))
+        return Usage({channel: ChannelUsage(*row) for channel, row in counts.items()})
+
+    def training(self) -> TrainingView:
+        """All tokens, and which of them were sampled.
+
+        This is the whole session in one piece. Where prompts left something out, the model did not
+        see it when it went on: for such sessions, pair each prompt with what was sampled after it.
+
+        >>> transcript = Transcript()
+        >>> events = transcript.add_sampled([200005, 17196, 200008, 19, 200002])
+        >>> transcript.training().loss_mask
+        [0, 0, 1, 1, 1, 1, 1]
+        """
+        return TrainingView(list(self._tokens), list(self._mask))
+
+    def _view(self, policy: Policy, truncated: OnTruncated) -> _View:
+        keeps_cut = truncated is OnTruncated.KEEP
+        key = (policy, keeps_cut)
+        if key not in self._views:
+            self._views[key] = _View(policy, keeps_cut=keeps_cut)
+        view = self._views[key]
+        view.catch_up(self._entries)
+        return view
+
+    def _refuse_truncated(self, view: _View) -> None:
+        if view.turns.cut:
+            index = view.turns.cut[0]
+            raise TruncatedMessageError(index, self._entries[index].header.channel)
+        if self._unfinished:
+            raise TruncatedMessageError(self._unfinished[0], None)
+
+    def _opening(self, role: Role) -> list[int]:
+        start = self._renderer.token(FormattingToken.START)
+        return [start, *self._renderer.encode(role.value)]
+
+    def _is_open(self) -> bool:
+        """Whether the tokens so far end inside a message."""
+        return self._parser is not None and self._parser.state is not State.EXPECT_START
+
+    # -- Reading ----------------------------------------------------------------------------------
+
+    @property
+    def _running(self) -> EventParser:
+        assert self._parser is not None
+        return self._parser
+
+    def _begin_piece(self, opening: list[int]) -> None:
+        """Start a parser for what comes next; it knows of the message that has not ended."""
+        self._extend(opening)
+        before = self._tokens[self._pending :]
+        self._parser = EventParser.after(before, vocabulary=self._vocabulary)
+        self._origin = len(self._tokens)
+
+    def _begin_sample(self) -> None:
+        if self._is_sampling:
+            return
+        self._begin_piece([] if self._is_open() else self._opening(self._next_role))
+        self._is_sampling, self._next_role = True, Role.ASSISTANT
+
+    def _take(self, ids: list[int], events: Iterable[Event]) -> None:
+        self._extend(ids)
+        self._read(events)
+
+    def _extend(self, ids: list[int]) -> None:
+        self._tokens += ids
+        self._mask += bytes([self._is_sampling]) * len(ids)
+
+    def _read(self, events: Iterable[Event]) -> None:
+        """Fold events into messages."""
+        for event in events:
+            match event:
+                case ContentDelta():
+                    self._texts.append(event.text)
+                case MessageStart():
+                    if self._header_stop is None:  # not that of a message which a prompt opened
+                        self._header_stop = self._origin + event.stop
+                        self._channel = event.header.channel
+                case Malformed():
+                    self._has_fault = True
+                case MessageEnd():
+                    self._add_message(event)
+
+    def _add_message(self, end: MessageEnd) -> None:
+        stop, text = self._origin + end.stop, "".join(self._texts)
+        self._count(self._counts, end.channel, self._header_stop, stop)
+        self._history += self._in_history(self._tokens[self._pending : stop], end, text)
+        self._offsets.append(len(self._history))
+        self._entries.append(_Entry(end.header, end.end is EndKind.TRUNCATED))
+        self._messages.append(message_of(end.header, text))
+        if end.header.is_tool_call:
+            self._called_on[end.recipient] = end.channel
+        self._begin_message(stop)
+
+    def _leave_unfinished(self) -> None:
+        """The sample ended inside a header: there is no message that a prompt could hold."""
+        self._count(self._counts, None, None, len(self._tokens))
+        self._unfinished.append(len(self._messages))
+        self._begin_message(len(self._tokens))
+
+    def _begin_message(self, place: int) -> None:
+        self._pending = place
+        self._header_stop = self._channel = None
+        self._texts = []
+        self._has_fault = False
+
+    def _count(
+        self,
+        counts: dict[str | None, list[int]],
+        channel: str | None,
+        header_stop: int | None,
+        stop: int,
+    ) -> None:
+        """Count the tokens from the last message's end to *stop*."""
+        row = counts.setdefault(channel, [0, 0, 0])
+        edge = stop if header_stop is None else header_stop
+        for column, (first, last) in enumerate(((self._pending, edge), (edge, stop))):
+            special = sum(map(self._special.__contains__, self._tokens[first:last]))
+            row[column] += last - first - special
+            row[2] += special
+
+    # -- Writing ----------------------------------------------------------------------------------
+
+    def _in_history(self, tokens: list[int], end: MessageEnd, text: str) -> list[int]:
+        """A message as prompts hold it."""
+        repairs = self._is_sampling and self._malformed is OnMalformed.REPAIR
+        lacks_end = end.end is EndKind.TRUNCATED or (repairs and end.end is EndKind.IMPLICIT)
+        closing = [self._end_of(end.header)] if lacks_end else []
+        if repairs and self._has_fault and not self._reads_without_fault(tokens):
+            try:
+                return [*self._written(end.header, text), self._end_of(end.header)]
+            except RenderError:
+                pass
+        return self._prompted(tokens) + closing
+
+    def _prompted(self, tokens: list[int]) -> list[int]:
+        """Format guide, "Chat conversation format": `<|return|>` only ever ends a sample."""
+        if self._return not in tokens:
+            return tokens
+        return [self._end if token == self._return else token for token in tokens]
+
+    def _reads_without_fault(self, tokens: list[int]) -> bool:
+        prompted = max(self._origin - self._pending, 0)
+        parser = EventParser.after(tokens[:prompted], strict=True, vocabulary=self._vocabulary)
+        try:
+            parser.feed_many(tokens[prompted:])
+            parser.close()
+        except HarmonyParseError:
+            return False
+        return True
+
+    def _written(self, header: Header, text: str) -> list[int]:
+        renderer = Renderer(self._vocabulary, GUIDE)
+        return [*renderer.header_tokens(header), *renderer.encode(text)]
+
+    def _end_of(self, header: Header) -> int:
+        kind = FormattingToken.CALL if header.is_tool_call else FormattingToken.END
+        return self._renderer.token(kind)
+
+    # -- Files ------------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the transcript: as JSON lines if the name ends in `.jsonl`, else as compact binary.
+
+        A file that this transcript wrote last, and that nobody has changed, is only appended to.
+        Otherwise all is written to a second file, which then takes its place. So a crash at any
+        point leaves a file that can be loaded: at worst what was being added is missing. One
+        process may write a file at a time.
+
+        Raises:
+            OSError: the file cannot be written.
+            ValueError: an id too large for the binary form, which takes four bytes for a token.
+        """
+        name = os.fspath(path)
+        layout = _layout_of(name)
+        done = self._saved
+        is_own = done is not None and done.path == name and done.size == _size_of(name)
+        first = done.tokens if done is not None and is_own else 0
+        records = [layout.record(kind, tokens) for kind, tokens in self._runs(first)]
+        if is_own:
+            _append(name, b"".join(records))
+        else:
+            _replace(name, layout.head(self._about()) + b"".join(records))
+        self._saved = _Saved(name, len(self._tokens), os.path.getsize(name))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], renderer: Renderer | None = None) -> Transcript:
+        """The transcript that was saved; what a crash left half-written at its end is left out.
+
+        A sample that had not ended has ended here.
+
+        Args:
+            path: the file.
+            renderer: as for `Transcript`; its vocabulary must be that of the file.
+
+        Raises:
+            OSError: the file cannot be read.
+            ValueError: it is no transcript, it is damaged before its end, or of another vocabulary.
+        """
+        name = os.fspath(path)
+        with open(name, "rb") as file:
+            data = file.read()
+        layout = _Binary if data.startswith(_Binary.magic) else _JsonLines
+        about, records, size = layout.read(data, name)
+        transcript = cls(renderer, malformed=_malformed_of(about, name))
+        if about.get("vocabulary") != transcript._vocabulary.name:
+            raise ValueError(
+                f"{name}: the tokens are of the vocabulary {about.get('vocabulary')!r}, "
+                f"not of {transcript._vocabulary.name!r}; give a renderer that has it"
+            )
+        for kind, tokens in records:
+            add = transcript.feed_many if kind is _Kind.SAMPLED else transcript.add_tokens
+            add(tokens)
+        transcript.end_sample()
+        transcript._saved = _Saved(name, len(transcript), size)
+        return transcript
+
+    def _about(self) -> dict[str, str | int]:
+        return {
+            "format": _FORMAT,
+            "version": 1,
+            "vocabulary": self._vocabulary.name,
+            "malformed": self._malformed.value,
+        }
+
+    def _runs(self, first: int) -> Iterator[tuple[_Kind, list[int]]]:
+        """The tokens from *first* on, those that were sampled apart from the others.
+
+        Between two samples there is always a header that was prompted; so these runs are enough to
+        tell where one ended.
+        """
+        for is_sampled, run in groupby(self._mask[first:]):
+            stop = first + len(list(run))
+            yield _Kind.SAMPLED if is_sampled else _Kind.PROMPT, self._tokens[first:stop]
+            first = stop
+
+
+def _ids(tokens: Iterable[SupportsIndex]) -> list[int]:
+    ids = list(map(operator.index, tokens))
+    if ids and min(ids) < 0:
+        raise ValueError(f"token {min(ids)} is negative")
+    return ids
+
+
+# --- Files ---------------------------------------------------------------------------------------
+
+_FORMAT = "harmony_stream.transcript"
+
+
+class _Kind(StrEnum):
+    """What a record of a file holds."""
+
+    PROMPT = "prompt"
+    SAMPLED = "sampled"
+
+
+class _Saved(NamedTuple):
+    """What this transcript wrote last: where, how many tokens, and the size of the file."""
+
+    path: str
+    tokens: int
+    size: int
+
+
+_About: TypeAlias = "dict[str, str | int]"
+_Record: TypeAlias = tuple[_Kind, list[int]]
+
+
+class _JsonLines:
+    """One object a line: first what the file is, then tokens."""
+
+    @staticmethod
+    def head(about: _About) -> bytes:
+        return json.dumps(about).encode() + b"\n"
+
+    @staticmethod
+    def record(kind: _Kind, tokens: list[int]) -> bytes:
+        return json.dumps({kind.value: tokens}, separators=(",", ":")).encode() + b"\n"
+
+    @staticmethod
+    def read(data: bytes, name: str) -> tuple[_About, list[_Record], int]:
+        """What the file is, its records, and the size of what is whole."""
+        lines = data.splitlines(keepends=True)
+        if lines and not lines[-1].endswith(b"\n"):  # half-written
+            lines.pop()
+        try:
+            about, *rows = map(json.loads, lines)
+            records = [(_Kind(kind), list(ids)) for row in rows for kind, ids in row.items()]
+        except (ValueError, AttributeError, TypeError) as error:
+            raise ValueError(f"{name} is no transcript, or damaged: {error}") from None
+        return about, records, sum(map(len, lines))
+
+
+class _Binary:
+    """A line that names the format; then records: kind, length, CRC-32, and the bytes.
+
+    Numbers are little-endian; tokens take four bytes. The first record is JSON: what the file is.
+    """
+
+    magic = b"harmony_stream transcript\n"
+    frame = struct.Struct("<BII")
+    kinds = tuple(_Kind)
+
+    @classmethod
+    def head(cls, about: _About) -> bytes:
+        return cls.magic + cls.framed(0, json.dumps(about).encode())
+
+    @classmethod
+    def record(cls, kind: _Kind, tokens: list[int]) -> bytes:
+        try:
+            return cls.framed(cls.kinds.index(kind) + 1, struct.pack(f"<{len(tokens)}I", *tokens))
+        except struct.error:
+            raise ValueError(
+                f"token {max(tokens)} does not fit into four bytes; save as JSON lines (.jsonl)"
+            ) from None
+
+    @classmethod
+    def framed(cls, kind: int, payload: bytes) -> bytes:
+        return cls.frame.pack(kind, len(payload), zlib.crc32(payload, kind)) + payload
+
+    @classmethod
+    def read(cls, data: bytes, name: str) -> tuple[_About, list[_Record], int]:
+        """What the file is, its records, and the size of what is whole."""
+        payloads, size = [], len(cls.magic)
+        while len(data) >= (begin := size + cls.frame.size):
+            kind, length, crc = cls.frame.unpack_from(data, size)
+            payload = data[begin : begin + length]
+            is_sound = len(payload) == length and zlib.crc32(payload, kind) == crc
+            if not is_sound and begin + length >= len(data):  # half-written
+                break
+            if not is_sound:
+                raise ValueError(f"{name} is damaged at byte {size}")
+            payloads.append((kind, payload))
+            size = begin + length
+        if not payloads:
+            raise ValueError(f"{name} is no transcript: its head is missing")
+        records = [(cls.kinds[kind - 1], _numbers(payload)) for kind, payload in payloads[1:]]
+        return json.loads(payloads[0][1]), records, size
+
+
+def _numbers(payload: bytes) -> list[int]:
+    return list(struct.unpack(f"<{len(payload) // 4}I", payload))
+
+
+def _layout_of(name: str) -> type[_JsonLines] | type[_Binary]:
+    return _JsonLines if name.endswith(".jsonl") else _Binary
+
+
+def _malformed_of(about: _About, name: str) -> str:
+    if (about.get("format"), about.get("version")) != (_FORMAT, 1):
+        raise ValueError(f"{name} is no transcript of version 1, but {about!r}")
+    return str(about.get("malformed"))
+
+
+def _size_of(name: str) -> int | None:
+    try:
+        return os.path.getsize(name)
+    except OSError:
+        return None
+
+
+def _append(name: str, data: bytes) -> None:
+    with open(name, "ab") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _replace(name: str, data: bytes) -> None:
+    """Write a file that is there as a whole or not at all."""
+    second = f"{name}.tmp"
+    with open(second, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(second, name)
