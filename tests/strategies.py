@@ -119,6 +119,8 @@ _FRAGMENTS = [
     "<|start|>user:ines<|message|>",
     "<|channel|>final json",
     "<|end|><|start|>assistant",
+    "<|start|>assistant assistant<|end|>",
+    "<|start|>assistantfinal<|end|>",
     "<|startoftext|>",
     "<|endoftext|>",
     " \u3000\n",

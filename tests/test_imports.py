@@ -18,7 +18,7 @@ FLOORS = [
     ["vocabulary"],
     ["header", "messages", "tools"],
     ["parsing", "rendering"],
-    ["history"],
+    ["history", "transcript"],
     ["encoding"],
     ["streamable"],
     ["grammar", "adapters"],

@@ -430,6 +430,17 @@ def test_a_prompt_may_end_inside_a_header():
     assert described(events) == ["start assistant commentary to=functions.f 0:3", "truncated 3:3"]
 
 
+def test_words_of_the_prompt_are_not_content_of_the_completion():
+    parser = after(PROMPT + "<|channel|>final Hel")
+    events = feed_all(parser, tokens_of("lo<|end|>"))
+    assert described(events) == [
+        "start assistant final 0:0",
+        "missing_message 1:2",
+        "'lo' 0:1",
+        "end 1:2",
+    ]
+
+
 def test_a_prompt_may_end_inside_content():
     parser = after(PROMPT + "<|channel|>final<|message|>Once")
     assert (parser.state, parser.position, parser.header.channel) == ("CONTENT", 0, "final")
