@@ -47,19 +47,22 @@ class BlockStream(Turn):
         super().__init__(**options)
         self._hides_reasoning = hide_reasoning
         # Of the open message.
+        self._block: Block | None = None
+        self._keeps_text = False
         self._identity: Chunk = {}
         self._texts: list[str] = []
         # Calls that no tool has answered, by the tool's name, the oldest first.
         self._unanswered: dict[str, list[str]] = {}
 
-    def _block(self, route: Route) -> Block | None:
+    def _block_of(self, route: Route) -> Block | None:
         if route.kind is Kind.REASONING and self._hides_reasoning:
             return None
         return self._blocks.get(route.kind)
 
     def _start(self, route: Route) -> list[Chunk]:
         self._texts = []
-        block = self._block(route)
+        self._keeps_text = route.kind in CALLS or route.kind is Kind.RESULT
+        self._block = block = self._block_of(route)
         if block is None:
             return []
         identifier = self._new_id(block.prefix)
@@ -73,9 +76,9 @@ class BlockStream(Turn):
     def _text(
         self, route: Route, text: str, logprobs: Sequence[LogProbability] | None
     ) -> list[Chunk]:
-        if route.kind in CALLS or route.kind is Kind.RESULT:
+        if self._keeps_text:
             self._texts.append(text)
-        block = self._block(route)
+        block = self._block
         if block is None:
             return []
         return [{"type": block.delta, **self._identity, block.delta_key: text}]
@@ -85,7 +88,7 @@ class BlockStream(Turn):
             return self._call_end(route, "".join(self._texts), is_complete)
         if route.kind is Kind.RESULT:
             return self._answer(route)
-        block = self._block(route)
+        block = self._block
         return [{"type": end, **self._identity} for end in block.ends] if block else []
 
     def _answer(self, route: Route) -> list[Chunk]:

@@ -193,6 +193,9 @@ class _Choice(Turn):
         self._keys = reasoning_keys
         self._calls = 0
         self._problems = 0
+        # Of the open message.
+        self._text_keys: tuple[str, ...] = ()
+        self._is_call = False
 
     def _chunk(
         self, delta: Chunk, finish_reason: str | None = None, logprobs: Chunk | None = None
@@ -212,7 +215,10 @@ class _Choice(Turn):
         return [self._chunk(dict(_FIRST_DELTA))]
 
     def _start(self, route: Route) -> list[Chunk]:
-        if route.kind not in (Kind.FUNCTION, Kind.SERVER_TOOL):
+        # Decided once a message, since `_text` is called for each token.
+        self._text_keys = {Kind.TEXT: ("content",), Kind.REASONING: self._keys}.get(route.kind, ())
+        self._is_call = self._is_for_client(route)
+        if not self._is_call:
             return []
         call = {
             "index": self._calls,
@@ -225,21 +231,19 @@ class _Choice(Turn):
     def _text(
         self, route: Route, text: str, logprobs: Sequence[LogProbability] | None
     ) -> list[Chunk]:
-        match route.kind:
-            case Kind.TEXT if logprobs is not None:
-                entries = [finite(entry) for entry in logprobs]
-                return [self._chunk({"content": text}, None, {"content": entries, "refusal": None})]
-            case Kind.TEXT:
-                return [self._chunk({"content": text})]
-            case Kind.REASONING if self._keys:
-                return [self._chunk(dict.fromkeys(self._keys, text))]
-            case Kind.FUNCTION | Kind.SERVER_TOOL:
-                call = {"index": self._calls, "function": {"arguments": text}}
-                return [self._chunk({"tool_calls": [call]})]
+        if self._text_keys:
+            delta = dict.fromkeys(self._text_keys, text)
+            if logprobs is None or route.kind is not Kind.TEXT:
+                return [self._chunk(delta)]
+            entries = [finite(entry) for entry in logprobs]
+            return [self._chunk(delta, logprobs={"content": entries, "refusal": None})]
+        if self._is_call:
+            call = {"index": self._calls, "function": {"arguments": text}}
+            return [self._chunk({"tool_calls": [call]})]
         return []
 
     def _end(self, route: Route, is_complete: bool) -> list[Chunk]:
-        self._calls += route.kind in (Kind.FUNCTION, Kind.SERVER_TOOL)
+        self._calls += self._is_call
         return []
 
     def _problem(self, problem: Problem) -> list[Chunk]:

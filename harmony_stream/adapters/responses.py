@@ -199,7 +199,8 @@ class ResponseStream(Turn):
         }
         self._output: list[Chunk] = []
         self._problems: list[Chunk] = []
-        # Of the open item.
+        # Of the open item, if the message has one.
+        self._shape: _Shape | None = None
         self._item: Chunk = {}
         self._place: Chunk = {}
         self._texts: list[str] = []
@@ -252,7 +253,7 @@ class ResponseStream(Turn):
     # -- Items --
 
     def _start(self, route: Route) -> list[Chunk]:
-        shape = self._shape(route)
+        self._shape = shape = self._shape_of(route)
         if shape is None:
             return []
         identity = {"id": self._new_id(shape.prefix)}
@@ -262,7 +263,7 @@ class ResponseStream(Turn):
         self._texts, self._logprobs = [], []
         return self._added(shape) if shape.delta else []
 
-    def _shape(self, route: Route) -> _Shape | None:
+    def _shape_of(self, route: Route) -> _Shape | None:
         if route.kind is Kind.REASONING and self._hides_reasoning:
             return None
         return _SHAPES.get(route.kind)
@@ -295,21 +296,21 @@ class ResponseStream(Turn):
     def _text(
         self, route: Route, text: str, logprobs: Sequence[LogProbability] | None
     ) -> list[Chunk]:
-        shape = self._shape(route)
+        shape = self._shape
         if shape is None:
             return []
         self._texts.append(text)
         if not shape.delta:
             return []
-        fields: Chunk = {}
+        event = self._event(shape.delta, **self._place, delta=text)
         if route.kind is Kind.TEXT:
             entries = [finite(entry) for entry in logprobs or ()]
             self._logprobs += entries
-            fields = {"logprobs": _without_bytes(entries)}
-        return [self._event(shape.delta, **self._place, delta=text, **fields)]
+            event["logprobs"] = _without_bytes(entries)
+        return [event]
 
     def _end(self, route: Route, is_complete: bool) -> list[Chunk]:
-        shape = self._shape(route)
+        shape = self._shape
         if shape is None:
             return []
         events = self._fill(shape, route, "".join(self._texts))

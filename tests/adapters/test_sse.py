@@ -15,6 +15,7 @@ FRAMINGS = {
     "chat completions": (sse.CHAT_COMPLETIONS, b'data: {"type":"a"}\n\n', b"data: [DONE]\n\n"),
     "responses": (sse.RESPONSES, b'event: a\ndata: {"type":"a"}\n\n', b""),
     "AG-UI": (sse.AG_UI, b'data: {"type":"a"}\n\n', b""),
+    "the parser's own events": (sse.EVENTS, b'event: a\ndata: {"type":"a"}\n\n', b""),
     "UI messages": (sse.UI_MESSAGES, b'data: {"type":"a"}\n\n', b"data: [DONE]\n\n"),
 }
 
@@ -70,6 +71,15 @@ def test_half_a_character_is_replaced():
 def test_a_number_that_json_does_not_know_is_refused(number):
     with pytest.raises(ValueError, match="not JSON compliant"):
         sse.to_json({"logprob": number})
+
+
+@pytest.mark.parametrize("maker", [None, lambda one_argument: None, json.encoder.c_make_encoder])
+def test_json_is_the_same_where_python_has_no_such_encoder_in_c(maker, monkeypatch):
+    monkeypatch.setattr(json.encoder, "c_make_encoder", maker)
+    encode = sse._make_encode()
+    monkeypatch.undo()
+    value = {"text": "é\n", "numbers": [1, 0.5, None, True]}
+    assert encode(value) == '{"text":"é\\n","numbers":[1,0.5,null,true]}'
 
 
 # -- Decoding --
