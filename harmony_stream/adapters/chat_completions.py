@@ -20,6 +20,7 @@ from harmony_stream.adapters.turn import (
     Reason,
     Turn,
     Usage,
+    check_reason,
     events_of,
     finite,
     random_id,
@@ -110,8 +111,9 @@ class ChatCompletionStream(ClientStream):
         Raises:
             ValueError: the choice, or the stream, is finished.
         """
-        if choice in self._choices:
-            return self._choices[choice].feed(event, logprobs=logprobs)
+        turn = self._choices.get(choice)
+        if turn is not None:
+            return turn.feed(event, logprobs=logprobs)
         return self._open(choice) + self._choices[choice].feed(event, logprobs=logprobs)
 
     def finish(
@@ -134,6 +136,7 @@ class ChatCompletionStream(ClientStream):
         Raises:
             ValueError: another reason.
         """
+        check_reason(reason)
         if self._is_finished:
             return []
         chunks = [] if (choice or 0) in self._choices else self._open(choice or 0)

@@ -174,6 +174,12 @@ def _no_ending() -> Ending:
     return None, None
 
 
+def check_reason(reason: object) -> None:
+    """Refuse what is no `Reason`, before anything changes."""
+    if reason not in _REASONS:
+        raise ValueError(f"reason is {reason!r}, expected one of {_REASONS}")
+
+
 def random_id(prefix: str) -> str:
     """An id that no other has: the prefix and 32 hexadecimal digits."""
     return prefix + uuid.uuid4().hex
@@ -388,8 +394,7 @@ class Turn(ClientStream):
         Raises:
             ValueError: another reason.
         """
-        if reason not in _REASONS:
-            raise ValueError(f"reason is {reason!r}, expected one of {_REASONS}")
+        check_reason(reason)
         if self._is_finished:
             return []
         chunks = self._opening()
