@@ -23,7 +23,6 @@ import struct
 import zlib
 from collections import deque
 from enum import StrEnum
-from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple, SupportsIndex, TypeAlias
 
 import attrs
@@ -538,7 +537,7 @@ class Transcript:
                         self._channel = event.header.channel
                 case Malformed():
                     self._has_fault = True
-                case MessageEnd():
+                case _:
                     self._add_message(event)
 
     def _add_message(self, end: MessageEnd) -> None:
@@ -551,6 +550,8 @@ class Transcript:
         if end.header.is_tool_call:
             self._called_on[end.recipient] = end.channel
         self._begin_message(stop)
+        # Where the next message has cut this one off, that may lack its beginning.
+        self._has_fault = end.end is EndKind.IMPLICIT
 
     def _leave_unfinished(self) -> None:
         """The sample ended inside a header: there is no message that a prompt could hold."""
@@ -636,7 +637,7 @@ class Transcript:
         done = self._saved
         is_own = done is not None and done.path == name and done.size == _size_of(name)
         first = done.tokens if done is not None and is_own else 0
-        records = [layout.record(kind, tokens) for kind, tokens in self._runs(first)]
+        records = [layout.record(*record) for record in self._records(first)]
         if is_own:
             _append(name, b"".join(records))
         else:
@@ -668,9 +669,10 @@ class Transcript:
                 f"{name}: the tokens are of the vocabulary {about.get('vocabulary')!r}, "
                 f"not of {transcript._vocabulary.name!r}; give a renderer that has it"
             )
-        for kind, tokens in records:
-            add = transcript.feed_many if kind is _Kind.SAMPLED else transcript.add_tokens
-            add(tokens)
+        for prompted, sampled in records:
+            if prompted:
+                transcript.add_tokens(prompted)
+            transcript.feed_many(sampled)
         transcript.end_sample()
         transcript._saved = _Saved(name, len(transcript), size)
         return transcript
@@ -683,16 +685,22 @@ class Transcript:
             "malformed": self._malformed.value,
         }
 
-    def _runs(self, first: int) -> Iterator[tuple[_Kind, list[int]]]:
-        """The tokens from *first* on, those that were sampled apart from the others.
+    def _records(self, first: int) -> Iterator[_Record]:
+        """The tokens from *first* on: what was prompted, and what was sampled after it.
 
-        Between two samples there is always a header that was prompted; so these runs are enough to
-        tell where one ended.
+        Between two samples there is always a header that was prompted; so this is enough to tell
+        where one ended. And that header is in one record with its sample: a crash leaves none open.
         """
-        for is_sampled, run in groupby(self._mask[first:]):
-            stop = first + len(list(run))
-            yield _Kind.SAMPLED if is_sampled else _Kind.PROMPT, self._tokens[first:stop]
+        while first < len(self._tokens):
+            middle = _find(self._mask, 1, first)
+            stop = _find(self._mask, 0, middle)
+            yield self._tokens[first:middle], self._tokens[middle:stop]
             first = stop
+
+
+def _find(mask: bytearray, value: int, first: int) -> int:
+    place = mask.find(value, first)
+    return len(mask) if place < 0 else place
 
 
 def _ids(tokens: Iterable[SupportsIndex]) -> list[int]:
@@ -707,13 +715,6 @@ def _ids(tokens: Iterable[SupportsIndex]) -> list[int]:
 _FORMAT = "harmony_stream.transcript"
 
 
-class _Kind(StrEnum):
-    """What a record of a file holds."""
-
-    PROMPT = "prompt"
-    SAMPLED = "sampled"
-
-
 class _Saved(NamedTuple):
     """What this transcript wrote last: where, how many tokens, and the size of the file."""
 
@@ -723,7 +724,7 @@ class _Saved(NamedTuple):
 
 
 _About: TypeAlias = "dict[str, str | int]"
-_Record: TypeAlias = tuple[_Kind, list[int]]
+_Record: TypeAlias = tuple[list[int], list[int]]  # prompted, and sampled after that
 
 
 class _JsonLines:
@@ -734,8 +735,9 @@ class _JsonLines:
         return json.dumps(about).encode() + b"\n"
 
     @staticmethod
-    def record(kind: _Kind, tokens: list[int]) -> bytes:
-        return json.dumps({kind.value: tokens}, separators=(",", ":")).encode() + b"\n"
+    def record(prompted: list[int], sampled: list[int]) -> bytes:
+        fields = {"prompted": prompted, "sampled": sampled}
+        return json.dumps(fields, separators=(",", ":")).encode() + b"\n"
 
     @staticmethod
     def read(data: bytes, name: str) -> tuple[_About, list[_Record], int]:
@@ -745,61 +747,62 @@ class _JsonLines:
             lines.pop()
         try:
             about, *rows = map(json.loads, lines)
-            records = [(_Kind(kind), list(ids)) for row in rows for kind, ids in row.items()]
-        except (ValueError, AttributeError, TypeError) as error:
+            records = [(list(row["prompted"]), list(row["sampled"])) for row in rows]
+        except (ValueError, LookupError, TypeError) as error:
             raise ValueError(f"{name} is no transcript, or damaged: {error}") from None
         return about, records, sum(map(len, lines))
 
 
 class _Binary:
-    """A line that names the format; then records: kind, length, CRC-32, and the bytes.
+    """A line that names the format; then records: length, CRC-32, and so many bytes.
 
-    Numbers are little-endian; tokens take four bytes. The first record is JSON: what the file is.
+    The first record is JSON: what the file is. The others: how many tokens were prompted, those,
+    and the sampled ones. All numbers are little-endian and take four bytes.
     """
 
     magic = b"harmony_stream transcript\n"
-    frame = struct.Struct("<BII")
-    kinds = tuple(_Kind)
+    frame = struct.Struct("<II")
 
     @classmethod
     def head(cls, about: _About) -> bytes:
-        return cls.magic + cls.framed(0, json.dumps(about).encode())
+        return cls.magic + cls.framed(json.dumps(about).encode())
 
     @classmethod
-    def record(cls, kind: _Kind, tokens: list[int]) -> bytes:
+    def record(cls, prompted: list[int], sampled: list[int]) -> bytes:
+        numbers = [len(prompted), *prompted, *sampled]
         try:
-            return cls.framed(cls.kinds.index(kind) + 1, struct.pack(f"<{len(tokens)}I", *tokens))
+            return cls.framed(struct.pack(f"<{len(numbers)}I", *numbers))
         except struct.error:
             raise ValueError(
-                f"token {max(tokens)} does not fit into four bytes; save as JSON lines (.jsonl)"
+                f"token {max(numbers)} does not fit into four bytes; save as JSON lines (.jsonl)"
             ) from None
 
     @classmethod
-    def framed(cls, kind: int, payload: bytes) -> bytes:
-        return cls.frame.pack(kind, len(payload), zlib.crc32(payload, kind)) + payload
+    def framed(cls, payload: bytes) -> bytes:
+        return cls.frame.pack(len(payload), zlib.crc32(payload)) + payload
 
     @classmethod
     def read(cls, data: bytes, name: str) -> tuple[_About, list[_Record], int]:
         """What the file is, its records, and the size of what is whole."""
         payloads, size = [], len(cls.magic)
         while len(data) >= (begin := size + cls.frame.size):
-            kind, length, crc = cls.frame.unpack_from(data, size)
+            length, crc = cls.frame.unpack_from(data, size)
             payload = data[begin : begin + length]
-            is_sound = len(payload) == length and zlib.crc32(payload, kind) == crc
+            is_sound = len(payload) == length and zlib.crc32(payload) == crc
             if not is_sound and begin + length >= len(data):  # half-written
                 break
             if not is_sound:
                 raise ValueError(f"{name} is damaged at byte {size}")
-            payloads.append((kind, payload))
+            payloads.append(payload)
             size = begin + length
         if not payloads:
             raise ValueError(f"{name} is no transcript: its head is missing")
-        records = [(cls.kinds[kind - 1], _numbers(payload)) for kind, payload in payloads[1:]]
-        return json.loads(payloads[0][1]), records, size
+        return json.loads(payloads[0]), list(map(cls.tokens_of, payloads[1:])), size
 
-
-def _numbers(payload: bytes) -> list[int]:
-    return list(struct.unpack(f"<{len(payload) // 4}I", payload))
+    @staticmethod
+    def tokens_of(payload: bytes) -> _Record:
+        count, *ids = struct.unpack(f"<{len(payload) // 4}I", payload)
+        return ids[:count], ids[count:]
 
 
 def _layout_of(name: str) -> type[_JsonLines] | type[_Binary]:
@@ -807,7 +810,8 @@ def _layout_of(name: str) -> type[_JsonLines] | type[_Binary]:
 
 
 def _malformed_of(about: _About, name: str) -> str:
-    if (about.get("format"), about.get("version")) != (_FORMAT, 1):
+    is_ours = isinstance(about, dict) and about.get("format") == _FORMAT
+    if not is_ours or about.get("version") != 1:
         raise ValueError(f"{name} is no transcript of version 1, but {about!r}")
     return str(about.get("malformed"))
 

@@ -1,0 +1,696 @@
+"""A conversation in the very tokens that were prompted and sampled."""
+
+import itertools
+import os
+import struct
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import (
+    SPECIAL,
+    UNKNOWN,
+    VOCABULARY,
+    cut,
+    examples,
+    places,
+    streams,
+    tokens_of,
+)
+
+from harmony_stream.errors import RenderError
+from harmony_stream.history import (
+    DropReason,
+    HistoryPolicy,
+    LastTurns,
+    OnTruncated,
+    TruncatedMessageError,
+    normalize_history,
+)
+from harmony_stream.messages import Message
+from harmony_stream.parsing.collect import parse
+from harmony_stream.parsing.events import join_deltas
+from harmony_stream.parsing.parser import EventParser
+from harmony_stream.rendering.render import Renderer
+from harmony_stream.transcript import ChannelUsage, OnMalformed, TrainingView, Transcript
+from harmony_stream.vocabulary import Vocabulary
+
+START, END, RETURN, CALL = (SPECIAL[f"<|{word}|>"] for word in ("start", "end", "return", "call"))
+RENDERER = Renderer(profile="guide")
+QUESTION = "<|start|>user<|message|>2 + 2?<|end|>"
+THOUGHT = "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant"
+ANSWER = "<|channel|>final<|message|>Four.<|return|>"
+CALLING = "<|channel|>analysis to=python code<|message|>2+2<|call|>"
+RESULT = "<|start|>python to=assistant<|channel|>analysis<|message|>4<|end|>"
+OPENED = "<|start|>assistant"
+
+
+def new(**options):
+    return Transcript(RENDERER, **options)
+
+
+def user(text="2 + 2?"):
+    return Message.from_role_and_content("user", text)
+
+
+def text_of(tokens):
+    return VOCABULARY.decode(tokens)
+
+
+def texts_of(transcript):
+    return [message.content[0].text for message in transcript.messages]
+
+
+def with_ends(tokens):
+    return [END if token == RETURN else token for token in tokens]
+
+
+def common(left, right):
+    pairs = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(left, right, strict=False))
+    return len(list(pairs))
+
+
+# --- Sessions ------------------------------------------------------------------------------------
+
+
+def test_what_was_sampled_stands_between_what_was_prompted():
+    transcript = new()
+    transcript.add_messages([user()])
+    assert text_of(transcript.prompt()) == QUESTION + OPENED
+    transcript.add_sampled(tokens_of(THOUGHT + CALLING))
+    transcript.add_tool_result("python", "4")
+    assert text_of(transcript.prompt()) == QUESTION + OPENED + THOUGHT + CALLING + RESULT + OPENED
+    transcript.add_sampled(tokens_of(THOUGHT + ANSWER))
+    transcript.add_messages([user("Why?")])
+
+    answered = OPENED + ANSWER.replace("return", "end")
+    assert text_of(transcript.prompt()) == (
+        QUESTION + OPENED + CALLING + RESULT + answered + QUESTION.replace("2 + 2", "Why") + OPENED
+    )
+    assert [(each.index, each.reason) for each in transcript.dropped] == [
+        (1, DropReason.FINISHED_TURN),
+        (4, DropReason.FINISHED_TURN),
+    ]
+    assert [each.message for each in transcript.dropped] == [transcript.messages[1]] * 2
+
+
+def test_tokens_that_are_not_canonical_stay_as_they_are():
+    spelled = [*tokens_of("<|channel|>final<|message|>"), *b"Four", RETURN]
+    transcript = new()
+
+    transcript.add_sampled(spelled)
+
+    assert transcript.prompt() == [*tokens_of(OPENED), *with_ends(spelled), *tokens_of(OPENED)]
+    assert texts_of(transcript) == [VOCABULARY.decode(list(b"Four"))]
+
+
+def test_what_was_prompted_may_end_in_a_header_or_in_content():
+    for opened in (
+        "<|start|>",
+        OPENED,
+        OPENED + "<|channel|>",
+        OPENED + "<|channel|>final<|message|>Fo",
+    ):
+        transcript = new()
+        transcript.add_tokens(tokens_of(QUESTION))
+        for token in tokens_of(opened):
+            transcript.add_tokens([token])
+        assert text_of(transcript.prompt("user")) == QUESTION + opened
+
+        rest = (OPENED + ANSWER).replace("Four", "Fo ur").removeprefix(opened)
+        transcript.add_sampled(tokens_of(rest))
+
+        assert texts_of(transcript) == ["2 + 2?", "Fo ur."]
+        assert text_of(transcript.prompt("tool")) == (
+            QUESTION + opened + rest.replace("return", "end") + "<|start|>tool"
+        )
+
+
+def test_messages_do_not_go_into_the_middle_of_another():
+    transcript = new()
+    transcript.add_tokens(tokens_of(OPENED))
+
+    with pytest.raises(ValueError, match="the prompt ends inside a message"):
+        transcript.add_messages([user()])
+
+
+def test_the_role_that_was_asked_for_is_the_one_that_is_sampled():
+    transcript = new()
+    transcript.prompt("user")
+    transcript.add_sampled(tokens_of("<|message|>Hello<|end|>"))
+    transcript.prompt("user")
+    transcript.add_messages([user()])
+    transcript.add_sampled(tokens_of(ANSWER))
+
+    assert [message.author.role.value for message in transcript.messages] == [
+        "user", "user", "assistant",
+    ]  # fmt: skip
+
+
+def test_results_go_where_the_tool_was_called_last():
+    transcript = new()
+    for channel in ("commentary", "analysis"):
+        transcript.add_sampled(
+            tokens_of(f"<|channel|>{channel} to=functions.f<|message|>{{}}<|call|>")
+        )
+    transcript.add_tool_result("functions.f", "1")
+    transcript.add_tool_result("functions.g", "2")
+
+    assert [message.channel for message in transcript.messages[2:]] == ["analysis", "commentary"]
+    with pytest.raises(RenderError):
+        transcript.add_tool_result("no name", "")
+
+
+def test_an_empty_transcript_prompts_for_its_first_message():
+    transcript = new()
+
+    assert (transcript.add_sampled([]), transcript.feed_many([])) == ([], [])
+    assert (len(transcript), transcript.messages, transcript.usage.total) == (0, (), 0)
+    assert text_of(transcript.prompt()) == OPENED
+    assert transcript.common_prefix == 0
+
+
+@pytest.mark.parametrize("add", ["feed", "add_tokens", "feed_many", "add_sampled"])
+def test_what_is_no_token_is_refused_before_anything_changes(add):
+    transcript = new()
+    transcript.add_messages([user()])
+    before = (len(transcript), transcript.prompt())
+
+    for bad, error in ((-1, ValueError), (1.5, TypeError), ("a", TypeError)):
+        with pytest.raises(error):
+            getattr(transcript, add)(bad if add == "feed" else [13225, bad])
+
+    assert (len(transcript), transcript.prompt()) == before
+
+
+def test_unknown_choices_are_refused():
+    for wrong in ({"policy": "all"}, {"truncated": "maybe"}, {"next_role": "robot"}):
+        with pytest.raises(ValueError, match=r"all|maybe|robot"):
+            new().prompt(**wrong)
+    with pytest.raises(ValueError, match="mend"):
+        new(malformed="mend")
+
+
+def test_a_transcript_makes_a_renderer_if_it_is_given_none():
+    transcript = Transcript()
+    transcript.add_messages([user()])
+
+    assert text_of(transcript.prompt()) == QUESTION + OPENED
+
+
+# --- What was cut off ----------------------------------------------------------------------------
+
+
+def test_a_message_that_was_cut_off_is_refused_kept_or_dropped():
+    transcript = new()
+    transcript.add_messages([user()])
+    transcript.add_sampled(tokens_of(THOUGHT + ANSWER)[:-1])
+
+    with pytest.raises(TruncatedMessageError, match=r"message 2 \(final\) was cut off"):
+        transcript.prompt()
+    kept = transcript.prompt(truncated="keep")
+    assert text_of(kept) == QUESTION + OPENED + ANSWER.replace("return", "end") + OPENED
+    dropped = transcript.prompt(truncated="drop")
+    assert text_of(dropped) == QUESTION + OPENED + THOUGHT.removesuffix(OPENED) + OPENED
+    assert [each.reason for each in transcript.dropped] == [DropReason.TRUNCATED]
+
+
+def test_a_call_that_was_cut_off_is_closed_as_a_call_and_stays_if_it_is_answered():
+    transcript = new()
+    transcript.add_sampled(tokens_of(CALLING)[:-1])
+    with pytest.raises(TruncatedMessageError):
+        transcript.prompt()
+
+    transcript.add_tool_result("python", "4")
+
+    for truncated in OnTruncated:
+        assert text_of(transcript.prompt(truncated=truncated)) == OPENED + CALLING + RESULT + OPENED
+
+
+UNFINISHED = ["<|channel|>", "<|channel|>final", ANSWER + OPENED, ANSWER + OPENED + "<|channel|>"]
+
+
+@pytest.mark.parametrize("sampled", UNFINISHED)
+def test_a_header_that_was_cut_off_is_reported_and_left_out_of_prompts(sampled):
+    transcript = new()
+    transcript.add_messages([user()])
+    transcript.prompt()
+    transcript.add_sampled(tokens_of(sampled))
+    transcript.add_messages([user()])
+    with pytest.raises(TruncatedMessageError, match="no channel"):
+        transcript.prompt()
+
+    prompt = transcript.prompt(truncated="keep")
+
+    said = OPENED + ANSWER.replace("return", "end") if ANSWER in sampled else ""
+    assert text_of(prompt) == QUESTION + said + QUESTION + OPENED
+    index = 1 + bool(said)
+    assert [(each.index, each.message, each.reason) for each in transcript.dropped] == [
+        (index, None, DropReason.UNFINISHED_HEADER)
+    ]
+    assert transcript.usage.total == len(transcript)
+
+
+# --- What is malformed ---------------------------------------------------------------------------
+
+# What was sampled after `<|start|>assistant`; what the repaired prompt holds of it.
+REPAIRS = {
+    "a sound message keeps its tokens": (ANSWER, OPENED + ANSWER.replace("return", "end")),
+    "a channel twice": (
+        "<|channel|>analysis<|channel|>final<|message|>Four.<|end|>",
+        "<|start|>assistant<|channel|>final<|message|>Four.<|end|>",
+    ),
+    "a recipient with something glued to it": (
+        '<|channel|>commentary to=functions.f{"a"<|message|>{}<|call|>',
+        "<|start|>assistant<|channel|>commentary to=functions.f<|message|>{}<|call|>",
+    ),
+    "no end": (
+        "<|channel|>analysis<|message|>Hm.<|start|>assistant<|channel|>final<|message|>4<|end|>",
+        "<|start|>assistant<|channel|>analysis<|message|>Hm.<|end|>"
+        "<|start|>assistant<|channel|>final<|message|>4<|end|>",
+    ),
+    "another channel inside content": (
+        "<|channel|>analysis<|message|>Hm.<|channel|>final<|message|>4<|end|>",
+        "<|start|>assistant<|channel|>analysis<|message|>Hm.<|end|>"
+        "<|start|>assistant<|channel|>final<|message|>4<|end|>",
+    ),
+    "stray text": (
+        "<|channel|>analysis<|message|>Hm.<|end|>so<|start|>assistant<|channel|>final<|message|>4<|end|>",
+        "<|start|>assistant<|channel|>analysis<|message|>Hm.<|end|>"
+        "<|start|>assistant<|channel|>final<|message|>4<|end|>",
+    ),
+    "no message marker": (
+        "<|channel|>final Four<|end|>",
+        "<|start|>assistant<|channel|>final<|message|>Four<|end|>",
+    ),
+    "cut off in a header": (
+        "<|channel|>final Four",
+        "<|start|>assistant<|channel|>final<|message|>Four<|end|>",
+    ),
+    "a header that cannot be written": (
+        "<|channel|><|x a b<|message|>4<|end|>",
+        "<|start|>assistant<|channel|><|x a b<|message|>4<|end|>",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("sampled", "repaired"), REPAIRS.values(), ids=REPAIRS)
+def test_malformed_messages_are_written_anew_if_so_wanted(sampled, repaired):
+    transcript = new(malformed=OnMalformed.REPAIR)
+
+    transcript.add_sampled(tokens_of(sampled))
+
+    prompt = transcript.prompt(policy="keep", truncated="keep")
+    assert text_of(prompt) == repaired + OPENED
+
+
+@pytest.mark.parametrize(("sampled", "repaired"), REPAIRS.values(), ids=REPAIRS)
+def test_otherwise_malformed_messages_stay_token_by_token(sampled, repaired):
+    transcript = new()
+
+    transcript.add_sampled(tokens_of(sampled))
+
+    expected = OPENED + sampled.replace("<|return|>", "<|end|>")
+    prompt = text_of(transcript.prompt(policy="keep", truncated="keep"))
+    assert prompt in (expected + OPENED, expected + "<|end|>" + OPENED)
+
+
+def test_messages_beside_a_malformed_one_keep_their_spelling():
+    spelled = [*tokens_of("<|channel|>analysis<|message|>"), *b"Hm", END]
+    fault = tokens_of("<|start|>assistant<|channel|>final<|channel|>final<|message|>4<|return|>")
+    transcript = new(malformed="repair")
+
+    transcript.add_sampled([*spelled, *fault])
+
+    written = tokens_of("<|start|>assistant<|channel|>final<|message|>4<|end|>")
+    assert transcript.prompt(policy="keep") == [*tokens_of(OPENED), *spelled, *written,
+                                                *tokens_of(OPENED)]  # fmt: skip
+
+
+def test_what_was_prompted_is_never_repaired():
+    transcript = new(malformed="repair")
+    transcript.add_tokens(tokens_of("<|start|>user<|message|>a<|start|>user<|message|>b<|end|>"))
+
+    assert text_of(transcript.prompt()).count("<|end|>") == 1
+
+
+# --- Usage and training --------------------------------------------------------------------------
+
+
+def test_usage_is_counted_by_channel():
+    transcript = new()
+    transcript.add_messages([user()])
+    transcript.add_sampled(tokens_of(THOUGHT + CALLING))
+
+    assert transcript.usage.by_channel == {
+        None: ChannelUsage(header=1, content=len(tokens_of("2 + 2?")), special=3),
+        "analysis": ChannelUsage(
+            header=len(tokens_of("assistantanalysis"))
+            + len(tokens_of("assistantanalysis to=python code")),
+            content=len(tokens_of("Hm.")) + len(tokens_of("2+2")),
+            special=8,
+        ),
+    }
+
+
+def test_what_streams_is_counted_at_once():
+    transcript = new()
+    counts = []
+    for token in tokens_of("<|channel|>final<|message|>Four"):
+        transcript.feed(token)
+        counts.append((transcript.usage.total, len(transcript), [*transcript.usage.by_channel]))
+
+    assert counts == [(3, 3, [None]), (4, 4, [None]), (5, 5, ["final"]), (6, 6, ["final"])]
+
+
+def test_trainers_see_what_was_sampled_with_its_return():
+    transcript = new()
+    transcript.add_messages([user()])
+    prompt = transcript.prompt()
+    sampled = tokens_of(THOUGHT + ANSWER)
+    transcript.add_sampled(sampled)
+    transcript.add_tool_result("python", "4")
+    rest = tokens_of(RESULT.replace("analysis", "commentary"))
+
+    assert transcript.training() == TrainingView(
+        [*prompt, *sampled, *rest], [0] * len(prompt) + [1] * len(sampled) + [0] * len(rest)
+    )
+
+
+# --- Laws ----------------------------------------------------------------------------------------
+
+# Pieces of sessions, as (what is done, with what).
+words = st.sampled_from(["", "Hm.", "Tide? 潮", "🙂", "<|end|> "])
+sound_messages = st.builds(
+    "".join,
+    st.lists(
+        st.builds("<|channel|>{}<|message|>{}<|end|><|start|>assistant".format,
+                  st.sampled_from(["analysis", "commentary"]),
+                  words.filter(lambda text: "<" not in text)),
+        max_size=2,
+    ),
+)  # fmt: skip
+sound_samples = st.builds(
+    lambda before, last: tokens_of(before + last),
+    sound_messages,
+    st.sampled_from([ANSWER, CALLING]),
+)
+sound_steps = st.lists(
+    st.tuples(st.just("messages"), words)
+    | st.tuples(st.just("result"), words)
+    | st.tuples(st.just("sampled"), sound_samples),
+    max_size=10,
+)
+any_steps = st.lists(
+    st.tuples(st.just("messages"), words)
+    | st.tuples(st.just("result"), words)
+    | st.tuples(st.just("tokens"), streams)
+    | st.tuples(st.just("sampled"), sound_samples)
+    | st.tuples(st.just("sampled"), sound_samples.map(lambda tokens: tokens[:-1]))
+    | st.tuples(st.just("sampled"), streams),
+    max_size=8,
+)
+policies = st.sampled_from([*HistoryPolicy, LastTurns(1), LastTurns(2)])
+malformed = st.sampled_from(list(OnMalformed))
+
+
+def do(transcript, step):
+    what, value = step
+    match what:
+        case "tokens":
+            transcript.add_tokens(value)
+        case "sampled":
+            transcript.add_sampled(value)
+        case _ if transcript._is_open():
+            transcript.add_tokens([END])
+        case "messages":
+            transcript.add_messages([user(value)])
+        case "result":
+            transcript.add_tool_result("python", value)
+
+
+@given(any_steps, malformed)
+@examples(150)
+def test_the_total_of_usage_is_the_number_of_tokens(steps, malformed):
+    transcript = new(malformed=malformed)
+    for step in steps:
+        do(transcript, step)
+        assert transcript.usage.total == len(transcript) == len(transcript.training().loss_mask)
+
+
+@given(any_steps, st.lists(streams | sound_samples, max_size=3))
+@examples(150)
+def test_with_nothing_dropped_a_prompt_begins_with_the_last_and_what_was_sampled(steps, samples):
+    transcript = new()
+    for step in steps:
+        do(transcript, step)
+    for sampled in samples:
+        prompt = transcript.prompt(policy="keep", truncated="keep")
+        unfinished = len(transcript.dropped)
+        transcript.add_sampled(sampled)
+
+        following = transcript.prompt(policy="keep", truncated="keep")
+
+        if len(transcript.dropped) == unfinished:
+            expected = with_ends([*prompt, *sampled])
+            assert following[: len(expected)] == (expected if sampled else prompt)
+
+
+@given(any_steps, malformed, st.data())
+@examples(150)
+def test_the_common_prefix_is_what_comparing_finds(steps, malformed, data):
+    transcript, seen = new(malformed=malformed), []
+    for step in steps:
+        prompt = transcript.prompt(policy=data.draw(policies), truncated=data.draw(
+            st.sampled_from(["keep", "drop"])))  # fmt: skip
+        assert transcript.common_prefix == common(seen, prompt)
+        do(transcript, step)
+        seen = [*prompt, *step[1]] if step[0] == "sampled" else prompt
+
+
+@given(any_steps)
+@examples(150)
+def test_messages_are_those_of_the_parser(steps):
+    transcript = new()
+    for step in steps:
+        count = len(transcript.messages)
+        opened = transcript._tokens[transcript._pending :] if transcript._is_open() else None
+        do(transcript, step)
+        if step[0] == "sampled" and opened is None:
+            assert transcript.messages[count:] == parse(step[1]).messages
+
+
+@given(sound_steps, policies)
+@examples(150)
+def test_transcripts_and_lists_of_messages_are_decided_alike(steps, policy):
+    transcript = new()
+    for step in steps:
+        do(transcript, step)
+        transcript.prompt(policy=policy)
+
+    assert transcript.messages == parse(transcript.training().tokens, role=None).messages
+    history = normalize_history(transcript.messages, policy)
+    assert parse(transcript.prompt(policy=policy), role=None).messages == history.messages
+    assert transcript.dropped == history.dropped
+
+
+@given(any_steps, policies, malformed)
+@examples(150)
+def test_what_was_asked_before_does_not_matter(steps, policy, malformed):
+    asked, unasked = new(malformed=malformed), new(malformed=malformed)
+    for step in steps:
+        for truncated in ("keep", "drop"):
+            asked.prompt(policy=policy, truncated=truncated)
+        do(asked, step)
+        do(unasked, step)
+
+    for truncated in ("keep", "drop"):
+        answer = asked.prompt(policy=policy, truncated=truncated)
+        assert unasked.prompt(policy=policy, truncated=truncated) == answer
+        assert asked.dropped == unasked.dropped
+
+
+@given(any_steps, streams | sound_samples, places, malformed)
+@examples(150)
+def test_streaming_gives_the_same_events_and_the_same_transcript(steps, sampled, places, malformed):
+    whole, single, chunked = (new(malformed=malformed) for _ in range(3))
+    for step in steps:
+        for each in (whole, single, chunked):
+            do(each, step)
+    opened = whole._tokens[whole._pending :] + ([] if whole._is_open() else tokens_of(OPENED))
+    parser = EventParser.after(opened)
+
+    events = whole.add_sampled(sampled)
+    by_token = [event for token in sampled for event in single.feed(token)]
+    by_chunk = [event for chunk in cut(sampled, places) for event in chunked.feed_many(chunk)]
+
+    expected = [event for token in sampled for event in parser.feed(token)]
+    assert by_token == expected
+    assert single.end_sample() == chunked.end_sample()
+    assert single.end_sample() == ()
+    assert (not sampled) or events == [
+        *EventParser.after(opened).feed_many(sampled),
+        *parser.close(),
+    ]
+    assert is_same(whole, single)
+    assert is_same(whole, chunked)
+    assert join_deltas(by_token) == join_deltas(by_chunk)
+
+
+def is_same(left, right):
+    """Whether nothing that can be asked tells two transcripts apart."""
+    return all(
+        (each(left) == each(right))
+        for each in (
+            lambda transcript: transcript.training(),
+            lambda transcript: transcript.messages,
+            lambda transcript: transcript.usage,
+            lambda transcript: transcript.prompt(policy="keep", truncated="keep"),
+            lambda transcript: transcript.prompt(truncated="drop"),
+            lambda transcript: transcript.dropped,
+        )
+    )
+
+
+# --- Files ---------------------------------------------------------------------------------------
+
+SUFFIXES = [".jsonl", ".bin"]
+
+
+def fits(step):
+    return not isinstance(step[1], list) or max(step[1], default=0) < 2**32
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@given(steps=any_steps.map(lambda steps: [step for step in steps if fits(step)]),
+       malformed=malformed, rest=streams | sound_samples)  # fmt: skip
+@examples(60)
+def test_what_was_saved_is_loaded_and_goes_on(suffix, steps, malformed, rest):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"session{suffix}"
+        transcript = new(malformed=malformed)
+        for step in steps:
+            do(transcript, step)
+            transcript.save(path)
+        transcript.save(path)
+
+        loaded = Transcript.load(path, RENDERER)
+
+        whole = path.with_name(f"whole{suffix}")
+        transcript.save(whole)
+        again = Transcript.load(whole, RENDERER)
+        for each in (transcript, loaded, again):
+            each.add_sampled(rest)
+        assert is_same(transcript, loaded)
+        assert is_same(transcript, again)
+        assert sorted(os.listdir(folder)) == sorted([path.name, whole.name])
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_file_that_a_crash_cut_anywhere_is_loaded_up_to_there(suffix, tmp_path):
+    path, part = tmp_path / f"session{suffix}", tmp_path / f"part{suffix}"
+    transcript = new()
+    transcript.add_messages([user()])
+    transcript.save(path)
+    head = path.stat().st_size
+    transcript.add_sampled(tokens_of(THOUGHT + ANSWER))
+    transcript.save(path)
+    data = path.read_bytes()
+
+    for length in range(head, len(data) + 1):
+        part.write_bytes(data[:length])
+        loaded = Transcript.load(part, RENDERER)
+        assert texts_of(loaded) in (["2 + 2?"], ["2 + 2?", "Hm.", "Four."])
+        loaded.add_messages([user()])
+        loaded.save(part)
+        assert texts_of(Transcript.load(part, RENDERER)) == texts_of(loaded)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_only_what_is_new_is_written(suffix, tmp_path):
+    path = tmp_path / f"session{suffix}"
+    transcript = new()
+    transcript.add_messages([user()])
+    transcript.save(path)
+    before, inode = path.read_bytes(), path.stat().st_ino
+
+    transcript.add_sampled(tokens_of(ANSWER))
+    transcript.save(path)
+    assert path.stat().st_ino == inode
+    assert path.read_bytes().startswith(before)
+    loaded = Transcript.load(path, RENDERER)
+    loaded.add_messages([user()])
+    loaded.save(path)
+    assert path.stat().st_ino == inode
+
+    # Another one has changed it, or it is gone: nothing can be appended to that.
+    transcript.save(path)
+    assert is_same(Transcript.load(path, RENDERER), transcript)
+    path.unlink()
+    transcript.save(path)
+    assert is_same(Transcript.load(path, RENDERER), transcript)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_sample_may_be_saved_while_it_runs(suffix, tmp_path):
+    path = tmp_path / f"session{suffix}"
+    transcript = new()
+    for token in tokens_of(THOUGHT + ANSWER):
+        transcript.feed(token)
+        transcript.save(path)
+
+    assert is_same(Transcript.load(path, RENDERER), transcript)
+
+
+def test_binary_files_are_smaller_and_hold_no_larger_ids(tmp_path):
+    transcript = new()
+    transcript.add_sampled([*tokens_of("<|channel|>final<|message|>"), *[199_000] * 1000, END])
+    transcript.save(tmp_path / "a.jsonl")
+    transcript.save(tmp_path / "a.bin")
+    assert (tmp_path / "a.bin").stat().st_size < 4500 < (tmp_path / "a.jsonl").stat().st_size
+
+    transcript.add_sampled([UNKNOWN, 2**32])
+    with pytest.raises(ValueError, match=r"token 4294967296 does not fit .* save as JSON lines"):
+        transcript.save(tmp_path / "a.bin")
+    transcript.save(tmp_path / "a.jsonl")
+    assert is_same(Transcript.load(tmp_path / "a.jsonl", RENDERER), transcript)
+
+
+HEAD = '{"format": "harmony_stream.transcript", "version": 1, "vocabulary": "o200k_harmony", '
+BINARY = b"harmony_stream transcript\n"
+DAMAGES = {
+    "an empty file": (b"", "is no transcript, or damaged"),
+    "another file": (b"{}\n", "is no transcript of version 1"),
+    "no JSON": (b"hello\n", "is no transcript, or damaged"),
+    "a list": (b"[1]\n", "is no transcript of version 1"),
+    "a later version": (HEAD.replace("1", "2").encode() + b'"malformed": "keep"}\n', "version 1"),
+    "an unknown record": (HEAD.encode() + b'"malformed": "keep"}\n{"said": [1]}\n', "damaged"),
+    "a record that is none": (HEAD.encode() + b'"malformed": "keep"}\n[1]\n', "damaged"),
+    "another vocabulary": (HEAD.replace("o200k", "other").encode() + b'"malformed": "keep"}\n',
+                           "of the vocabulary 'other_harmony', not of 'o200k_harmony'"),
+    "a binary file without a head": (BINARY, "its head is missing"),
+    "a binary file with a wrong sum": (
+        BINARY + struct.pack("<II", 2, 7) + b"{}" + struct.pack("<II", 2, 7) + b"{}",
+        "damaged at byte 26"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("data", "sentence"), DAMAGES.values(), ids=DAMAGES)
+def test_what_is_no_transcript_is_refused_by_name(data, sentence, tmp_path):
+    path = tmp_path / "session"
+    path.write_bytes(data)
+
+    with pytest.raises(ValueError, match=sentence) as caught:
+        Transcript.load(path, RENDERER)
+    assert str(caught.value).startswith(str(path))
+
+
+def test_other_vocabularies_have_transcripts_too(tmp_path):
+    encoding = VOCABULARY.tiktoken_encoding
+    other = Vocabulary.from_tiktoken(encoding, special_tokens={"<|end|>": 200013})
+    transcript = Transcript(Renderer(other, "guide"))
+    transcript.add_messages([user()])
+
+    assert transcript.prompt()[-3] == 200013
