@@ -13,13 +13,14 @@ from harmony_stream.adapters.chat_completions import (
 )
 from harmony_stream.adapters.responses import ResponseStream, response
 from harmony_stream.adapters.routing import Kind, Route, Unlabelled, route, tool_route
-from harmony_stream.adapters.turn import Chunk, Options, Problem, Usage, counted_ids
+from harmony_stream.adapters.turn import Chunk, ClientStream, Options, Problem, Usage, counted_ids
 from harmony_stream.adapters.ui_message import UiMessageStream
 
 __all__ = [
     "AgUiStream",
     "ChatCompletionStream",
     "Chunk",
+    "ClientStream",
     "Kind",
     "Options",
     "Problem",
