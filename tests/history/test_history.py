@@ -3,6 +3,7 @@
 import copy
 import json
 import pickle
+import re
 from pathlib import Path
 
 import pytest
@@ -416,3 +417,13 @@ def test_deciding_twice_is_deciding_once_also_of_what_was_cut_off(lists, policy,
     again = normalize_history(once.messages, policy)
 
     assert (again.messages, again.dropped) == (once.messages, ())
+
+
+# --- The document --------------------------------------------------------------------------------
+
+DOCUMENT = Path(__file__).parents[2].joinpath("docs/history.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("code", re.findall(r"```python\n(.*?)```", DOCUMENT, re.DOTALL))
+def test_the_programs_of_the_document_run(code):
+    exec(compile(code, "history.md", "exec"), {})
