@@ -474,7 +474,8 @@ class _Reader:
         has_only_role = not self.words or (
             only is not None and only.kind is _Kind.ROLE and _known_role(only.text) is not None
         )
-        return len(self.runs) == 1 and self.rest is None and has_only_role
+        is_flawless = not self.faults and self.rest is None
+        return len(self.runs) == 1 and is_flawless and has_only_role
 
 
 _EMPTY = {

@@ -146,15 +146,14 @@ class MessageCollector:
 
     def feed(self, event: Event) -> Message | None:
         """Take one event; give the message that it ends, if it ends one."""
-        match event:
-            case ContentDelta():
-                self._texts.append(event.text)
-            case MessageStart():
-                self._texts = []
-            case Malformed():
-                self.problems.append(event)
-            case MessageEnd():
-                return self._end(event)
+        if isinstance(event, MessageEnd):
+            return self._end(event)
+        if isinstance(event, ContentDelta):
+            self._texts.append(event.text)
+        elif isinstance(event, MessageStart):
+            self._texts = []
+        else:
+            self.problems.append(event)
         return None
 
     def _end(self, event: MessageEnd) -> Message:

@@ -199,12 +199,13 @@ class Machine:
 
     def _append(self, piece: Piece) -> None:
         item = piece.item
+        assert item is not None
         self._length += piece.stop - piece.start
         if self._items and isinstance(item, str | bytes) and type(self._items[-1]) is type(item):
             # Where marked text is cut must not matter: what belongs together is judged together.
             self._items[-1] += item  # type: ignore[operator]
             self._stops[-1] = piece.stop
-        elif item is not None:
+        else:
             self._items.append(item)
             self._stops.append(piece.stop)
 
