@@ -216,6 +216,7 @@ class Pair:
         events: ours, from the end of the message before to the end of this one.
         faults_before: what was reported in the messages before.
         header: the text of our header, special tokens spelled out.
+        rest: the text of all tokens behind it, special tokens spelled out.
     """
 
     ours: Message | None
@@ -224,6 +225,7 @@ class Pair:
     events: list
     faults_before: set[str]
     header: str
+    rest: str
 
     @property
     def faults(self):
@@ -320,7 +322,7 @@ DIFFERENCES = [
         "a message begins inside content",
         ("<|channel|>analysis<|message|>a<|channel|>final<|message|>b<|return|>", "assistant"),
         {"content"},
-        lambda p: p.end == "implicit" and is_same_as_far_as_it_goes(p),
+        lambda p: p.end == "implicit" and is_spelled_out(p),
         "missing_end: `<|start|>` and `<|channel|>` end a message. openai_harmony writes them, and "
         "all that follows, into the text.",
     ),
@@ -328,21 +330,21 @@ DIFFERENCES = [
         "end of text inside content",
         ("<|channel|>final<|message|>a<|endoftext|>", "assistant"),
         {"content"},
-        lambda p: p.end == "end_of_text" and is_same_as_far_as_it_goes(p),
+        lambda p: p.end == "end_of_text" and is_spelled_out(p),
         "End of text ends a message, which is no fault. openai_harmony writes it into the text.",
     ),
     Difference(
         "a marker inside content",
         ("<|channel|>final<|message|>a<|reserved_200013|>b<|return|>", "assistant"),
         {"content"},
-        lambda p: "unexpected_marker" in p.faults and is_same_as_far_as_it_goes(p),
+        lambda p: "unexpected_marker" in p.faults and is_spelled_out(p),
         "unexpected_marker: a special token is not part of the text.",
     ),
     Difference(
         "an unknown token inside content",
         ("<|channel|>final<|message|>a<|unknown|>b<|return|>", "assistant"),
         {"content"},
-        lambda p: "unknown_token" in p.faults and is_same_as_far_as_it_goes(p),
+        lambda p: "unknown_token" in p.faults and is_spelled_out(p),
         "unknown_token: U+FFFD stands for it. openai_harmony drops or repeats text around it.",
     ),
     Difference(
@@ -442,18 +444,16 @@ DIFFERENCES = [
 ENDS = ("<|end|>", "<|return|>", "<|call|>", "<|endoftext|>")
 
 
-def is_same_as_far_as_it_goes(pair):
-    """Whether one text is how the other begins, markers and broken characters aside."""
-    ours, theirs = plain(pair.ours.content), plain(pair.theirs.content)
-    return ours.startswith(theirs) or theirs.startswith(ours)
+def is_spelled_out(pair):
+    """Whether their text is what the tokens from our content on say, markers spelled out.
+
+    Broken characters aside: around unknown tokens openai_harmony has other ones.
+    """
+    return whole(pair.rest).startswith(whole(pair.theirs.content))
 
 
-def plain(text):
-    """The text without markers, also without those that come about when others are taken out."""
-    text = text.replace("\ufffd", "")
-    while MARKER.search(text):
-        text = MARKER.sub("", text)
-    return text
+def whole(text):
+    return text.replace("\ufffd", "")
 
 
 def explained_by(pair, rows):
@@ -477,7 +477,7 @@ def first_difference(encoding, tokens, role):
     )
     before, own = events_of_message(events, same)
     pair = nth(ours, same), nth(theirs, same)
-    return Pair(*pair, error, own, set(faults_of(before)), header_text(own, tokens))
+    return Pair(*pair, error, own, set(faults_of(before)), *spelled_out(own, tokens))
 
 
 def nth(messages, index):
@@ -504,10 +504,13 @@ def events_of_message(events, index):
     return events[:start], events[start:stop]
 
 
-def header_text(events, tokens):
+def spelled_out(events, tokens):
+    """The text of the header, and that of all behind it."""
     start = next((event for event in events if isinstance(event, MessageStart)), None)
-    span = tokens[start.start : start.stop] if start else []
-    return VOCABULARY.decode(token for token in span if token < UNKNOWN)
+    if start is None:
+        return "", ""
+    parts = tokens[start.start : start.stop], tokens[start.stop :]
+    return [VOCABULARY.decode(token for token in part if token < UNKNOWN) for part in parts]
 
 
 small_tokens = any_token.map(lambda token: min(token, 2**31))  # as openai_harmony takes them
