@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
+from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +32,7 @@ from harmony_stream.adapters import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 _CLOCK = 1_700_000_000.0
 
@@ -69,17 +70,21 @@ def adapt_only(adapter: str, tokens: list[int]) -> None:
     stream.finish()
 
 
-def serve(adapter: str, tokens: list[int]) -> list[bytes]:
+def serve(adapter: str, tokens: list[int]) -> Iterator[bytes]:
     """Events, chunks, JSON and frames."""
     make, framing = ADAPTERS[adapter]
     stream, encode = make(), framing.encode
     feed = EventParser().feed
-    frames: list[bytes] = []
     for token in tokens:
         for event in feed(token):
-            frames += map(encode, stream.feed(event))
-    frames += map(encode, stream.finish())
-    return [*frames, framing.end()]
+            yield from map(encode, stream.feed(event))
+    yield from map(encode, stream.finish())
+    yield framing.end()
+
+
+def send(frames: Callable[..., Iterator[bytes]], *arguments: Any) -> None:  # noqa: ANN401
+    """Take the frames as they come, and keep none."""
+    deque(frames(*arguments), maxlen=0)
 
 
 # -- The same with openai-harmony --
@@ -141,13 +146,14 @@ def serve_there(
     encoding: openai_harmony.HarmonyEncoding,
     frame: Callable[[dict[str, Any]], bytes],
     tokens: list[int],
-) -> list[bytes]:
+) -> Iterator[bytes]:
     """The same stream by polling."""
     poller = Poller(encoding, frame)
-    frames = [poller.chunk({"role": "assistant", "content": ""})]
+    yield poller.chunk({"role": "assistant", "content": ""})
     for token in tokens:
-        frames += poller.frames(token)
-    return [*frames, poller.chunk({}, "tool_calls"), b"data: [DONE]\n\n"]
+        yield from poller.frames(token)
+    yield poller.chunk({}, "tool_calls")
+    yield b"data: [DONE]\n\n"
 
 
 def check_same(encoding: openai_harmony.HarmonyEncoding, tokens: list[int]) -> None:
@@ -172,9 +178,9 @@ def bench_against_polling(encoding: openai_harmony.HarmonyEncoding, rounds: int)
         tokens = encode(completion(text, 9))
         check_same(encoding, tokens)
         jobs: dict[str, Callable[[], object]] = {
-            "ours": partial(serve, "chat", tokens),
-            "polling": partial(serve_there, encoding, plain_frame, tokens),
-            "our frames": partial(serve_there, encoding, sse.CHAT_COMPLETIONS.encode, tokens),
+            "ours": partial(send, serve, "chat", tokens),
+            "polling": partial(send, serve_there, encoding, plain_frame, tokens),
+            "our frames": partial(send, serve_there, encoding, sse.CHAT_COMPLETIONS.encode, tokens),
         }
         times = time_by_turns(jobs, rounds)
         ours, *others = (times[job] for job in jobs)
@@ -195,7 +201,7 @@ def bench_layers(rounds: int) -> None:
         jobs: dict[str, Callable[[], object]] = {
             "parser": partial(parse_only, tokens),
             "adapter": partial(adapt_only, name, tokens),
-            "frames": partial(serve, name, tokens),
+            "frames": partial(send, serve, name, tokens),
         }
         times = time_by_turns(jobs, rounds)
         figures = [f"{1e9 * times[job].minimum / len(tokens):9.0f}" for job in jobs]
@@ -209,7 +215,7 @@ def bench_growth(rounds: int) -> None:
     head, body = encode("<|channel|>final<|message|>"), encode(MIXED)
     for length in (1_000, 8_000, 64_000):
         tokens = (head + body * (length // len(body) + 1))[:length]
-        jobs = {name: partial(serve, name, tokens) for name in ADAPTERS}
+        jobs = {name: partial(send, serve, name, tokens) for name in ADAPTERS}
         times = time_by_turns(jobs, max(2, rounds * 1000 // length))
         figures = (f"{1e9 * times[name].minimum / length:12.0f}" for name in ADAPTERS)
         print(f"{length:29} ", *figures)
