@@ -275,8 +275,7 @@ class Machine:
             rest = self._piece(items[left], starts[left], stops[left])
             if left == number:
                 rest = rest._replace(data=rest.data[skipped:], start=stop)
-            if rest.stop > 0:  # nothing is emitted of a prompt
-                events += self._step(rest)
+            events += filter(_is_fed, self._step(rest))
         return join_deltas(events)
 
     def _width(self, items: list[Item], number: int, skipped: int) -> int:
@@ -383,7 +382,7 @@ class Machine:
             faults = [self._expected_start(end)]
         else:
             faults = [self._header_fault(fault, end) for fault in judgement.faults]
-        return [fault for fault in faults if fault.stop > 0]  # nothing is emitted of a prompt
+        return [fault for fault in faults if _is_fed(fault)]
 
     def _header_fault(self, fault: Fault, end: Piece) -> Malformed:
         items, starts = self._items, [self._first, *self._stops]
@@ -425,6 +424,11 @@ class Machine:
 
     def _header_text(self) -> str:
         return text_of(self._vocabulary, tuple(self._items))
+
+
+def _is_fed(event: Event) -> bool:
+    """Whether an event is of what was fed: of a prompt, no text and no fault is emitted."""
+    return event.stop > 0 or isinstance(event, MessageStart | MessageEnd)
 
 
 def _fault_of(cell: Cell) -> FaultKind:
