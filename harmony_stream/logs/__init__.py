@@ -1,0 +1,42 @@
+"""Token logs: read any, parse many completions at once, write what they say.
+
+>>> import io
+>>> from harmony_stream import logs
+>>> log = io.BytesIO(b'{"token_ids": [200005, 17196, 200008, 13225, 200002]}')
+>>> columns = logs.parse_batch([record.completion for record in logs.read_log(log)])
+>>> columns["channel"], columns["text"]
+(['final'], ['Hello'])
+"""
+
+from harmony_stream.logs.batch import (
+    COLUMNS,
+    NOT_TOKEN_IDS,
+    Columns,
+    is_whole,
+    parse_batch,
+    parse_table,
+    to_arrow,
+)
+from harmony_stream.logs.extras import MissingExtraError
+from harmony_stream.logs.read import FORMATS, read_log
+from harmony_stream.logs.records import LogError, LogRecord, LogWarning, Options
+from harmony_stream.logs.selection import Selection, select
+
+__all__ = [
+    "COLUMNS",
+    "FORMATS",
+    "NOT_TOKEN_IDS",
+    "Columns",
+    "LogError",
+    "LogRecord",
+    "LogWarning",
+    "MissingExtraError",
+    "Options",
+    "Selection",
+    "is_whole",
+    "parse_batch",
+    "parse_table",
+    "read_log",
+    "select",
+    "to_arrow",
+]

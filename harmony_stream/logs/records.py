@@ -1,0 +1,179 @@
+"""What a token log holds, and what may be wrong with it."""
+
+from __future__ import annotations
+
+import json
+from array import array
+from typing import Any, TypeAlias
+
+import attrs
+
+from harmony_stream.errors import HarmonyError
+
+Ids: TypeAlias = "array[int]"
+"""Token ids, four bytes each (`array("I")`); numpy and Arrow read them without a copy."""
+
+GREATEST = 2**32 - 1
+EXPECTED = f"expected a token id, an integer from 0 to {GREATEST}"
+_LONGEST_QUOTE = 40
+
+
+@attrs.frozen
+class LogRecord:
+    """One completion of a log.
+
+    Attributes:
+        completion: the ids that were sampled; a whole stream if they begin with `<|start|>`.
+        source: the name of the log.
+        number: which line, row or stream of the log, from 1.
+        unit: what is counted: `line`, `row` or `stream`.
+        choice: which of several completions of that line or stream.
+        prompt: the ids of the prompt; None if the log has none.
+        metadata: what else the log says about it, as far as it is a word, a number or a flag.
+
+    >>> LogRecord(array("I", [200005]), "a.jsonl", 3, "line").place
+    'line 3'
+    """
+
+    completion: Ids
+    source: str
+    number: int
+    unit: str
+    choice: int = 0
+    prompt: Ids | None = None
+    metadata: dict[str, Any] = attrs.field(factory=dict)
+
+    @property
+    def place(self) -> str:
+        """Where in the log it stands, in words."""
+        place = f"{self.unit} {self.number}"
+        return f"{place}, choice {self.choice}" if self.choice else place
+
+
+@attrs.frozen(auto_exc=True, slots=False, str=False)
+class LogError(HarmonyError):
+    """A log, or a record of it, cannot be read.
+
+    Attributes:
+        source: the name of the log.
+        place: where in it, `line 3`; "" for the log as a whole.
+        reason: what is wrong.
+        is_cut: whether the log just ends too early, as one does that is still being written.
+
+    >>> str(LogError("a.jsonl", "line 3", "not JSON"))
+    'a.jsonl: line 3: not JSON'
+    """
+
+    source: str
+    place: str
+    reason: str
+    is_cut: bool = False
+
+    def __str__(self) -> str:
+        return ": ".join(filter(None, (self.source, self.place, self.reason)))
+
+
+class LogWarning(UserWarning):
+    """A record was left out: how `read_log` reports it if nothing else was asked for."""
+
+
+Item: TypeAlias = LogRecord | LogError
+"""What a log is read as: its records, and what could not be read, in order."""
+
+
+def ids_of(value: object, name: str) -> Ids:
+    """Checked token ids.
+
+    Raises:
+        ValueError: what stands there instead; `name` says where.
+
+    >>> ids_of([200005, 17196], "token_ids")
+    array('I', [200005, 17196])
+    >>> ids_of([200005, -1], "token_ids")
+    Traceback (most recent call last):
+        ...
+    ValueError: item 1 of token_ids is -1, expected a token id, an integer from 0 to 4294967295
+    """
+    if not isinstance(value, list):
+        raise ValueError(f"{name} is {quote(value)}, expected an array of token ids")
+    try:
+        ids = array("I", value)
+    except (TypeError, OverflowError):
+        raise ValueError(_unfit(value, name)) from None
+    if bool in set(map(type, value)):
+        raise ValueError(_unfit(value, name))
+    return ids
+
+
+def sound(ids: Ids | ValueError) -> Ids:
+    """The ids; an error that stands in their place is raised.
+
+    >>> sound(array("I", [5]))
+    array('I', [5])
+    """
+    if isinstance(ids, ValueError):
+        raise ids
+    return ids
+
+
+def _unfit(items: list[Any], name: str) -> str:
+    place, item = next(
+        (place, item)
+        for place, item in enumerate(items)
+        if type(item) is not int or not 0 <= item <= GREATEST
+    )
+    return f"item {place} of {name} is {quote(item)}, {EXPECTED}"
+
+
+def quote(value: object) -> str:
+    """A JSON value for an error, in short.
+
+    >>> quote(None), quote([1, 2])
+    ('null', 'an array')
+    """
+    if isinstance(value, list | dict):
+        return "an array" if isinstance(value, list) else "an object"
+    quoted = json.dumps(value, default=repr)
+    return quoted[:_LONGEST_QUOTE] + "..." if len(quoted) > _LONGEST_QUOTE else quoted
+
+
+@attrs.frozen
+class Options:
+    """How a log is to be read; what is not told is found out by looking.
+
+    Attributes:
+        format: a name out of `FORMATS`.
+        ids: where the ids stand: the path of a JSON field (`choices.0.token_ids`, `*` for each
+            item), the name of a column or of an array.
+        lengths: in the same way, how many ids of a padded row count.
+        pad_id: what rows are padded with, in front or behind.
+    """
+
+    format: str | None = None
+    ids: str | None = None
+    lengths: str | None = None
+    pad_id: int | None = None
+
+    def trim(self, ids: Ids, length: object = None) -> Ids:
+        """The ids without padding.
+
+        >>> Options(pad_id=0).trim(array("I", [0, 0, 5, 6, 0]))
+        array('I', [5, 6])
+        >>> Options().trim(array("I", [5, 6, 0]), 2)
+        array('I', [5, 6])
+
+        Raises:
+            ValueError: the length is none of this row.
+        """
+        if length is not None:
+            if type(length) is not int or not 0 <= length <= len(ids):
+                raise ValueError(f"the length {quote(length)} is not from 0 to {len(ids)}")
+            ids = ids[:length]
+        if self.pad_id is None:
+            return ids
+        start, stop = 0, len(ids)
+        while stop > start and ids[stop - 1] == self.pad_id:
+            stop -= 1
+        while start < stop and ids[start] == self.pad_id:
+            start += 1
+        return ids[start:stop]

@@ -1,0 +1,204 @@
+"""Captures of server-sent events, as vLLM, SGLang and llama.cpp stream them.
+
+Events of one completion carry its id and the number of a choice, and completions may come mixed.
+A completion is done when one of its events says why it ended, or with `[DONE]`, or where the
+capture ends. Most engines send new ids with each event; SGLang as a rule sends all ids so far,
+and a count of them, which tells the two apart.
+"""
+
+# ruff: noqa: ANN401 - JSON values may be of any type
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from harmony_stream.logs.chunks import Chunk, group
+from harmony_stream.logs.layouts import find_ids, metadata_of, no_ids
+from harmony_stream.logs.records import Ids, Item, LogError, LogRecord, Options, ids_of
+from harmony_stream.logs.text import json_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from harmony_stream.logs.source import Source
+
+_DONE = b"[DONE]"
+# Completions that never end are not waited for beyond so many others.
+_MOST_OPEN = 1000
+# What an event says about the completion, rather than about its own piece of text.
+_LASTING = ("id", "model", "created", "finish_reason", "stop_reason", "stop_type")
+
+_Key: TypeAlias = tuple[Any, int]
+
+
+class _Event(NamedTuple):
+    line: int
+    data: bytes
+    is_open: bool  # the capture ended before the blank line
+
+
+def read_events(source: Source, options: Options) -> Iterator[Chunk]:
+    """The completions of a capture, in the order in which they ended."""
+    return group(_Streams(source.name, options).read(_events(source)))
+
+
+def _events(source: Source) -> Iterator[_Event]:
+    """The data of each event. Lines end in LF, CRLF or CR; several `data` lines are one event."""
+    held: list[bytes] = []
+    number = first = 0
+    for number, line in enumerate(_lines(source), 1):
+        name, _, value = line.partition(b":")
+        if not line and held:
+            yield _Event(first, b"\n".join(held), False)
+            held = []
+        elif name == b"data":
+            first = number if not held else first
+            held.append(value.removeprefix(b" "))
+    if held:
+        yield _Event(first, b"\n".join(held), True)
+
+
+def _lines(source: Source) -> Iterator[bytes]:
+    for line in source.stream:
+        text = line.removesuffix(b"\n").removesuffix(b"\r")
+        # bytes.splitlines() knows LF, CRLF and CR only, as the format does.
+        yield from text.splitlines() or [b""]
+
+
+class _Stream:
+    """A completion under way."""
+
+    def __init__(self) -> None:
+        self.ids: Ids = ids_of([], "")
+        self.prompt: Ids | None = None
+        self.metadata: dict[str, Any] = {}
+
+    def add(self, ids: Ids, count: object) -> None:
+        """Add the ids of an event; `count` is how many there are by now, if the event says so."""
+        if self._is_all_so_far(ids, count):
+            self.ids = ids
+        else:
+            self.ids += ids
+
+    def _is_all_so_far(self, ids: Ids, count: object) -> bool:
+        if count == len(self.ids) + len(ids):
+            return False
+        return count == len(ids)
+
+
+class _Streams:
+    """The completions under way, by id and choice."""
+
+    def __init__(self, source: str, options: Options) -> None:
+        self.source = source
+        self.options = options
+        self.open: dict[_Key, _Stream] = {}
+        self.last_id: Any = None
+        self.count = 0
+        self.has_ids = False
+
+    def read(self, events: Iterator[_Event]) -> Iterator[Item]:
+        """Records, and what could not be read."""
+        event = None
+        for event in events:
+            try:
+                yield from self._take(event)
+            except ValueError as error:
+                place = f"line {event.line}"
+                reason = "the last event is cut off" if event.is_open else str(error)
+                yield LogError(self.source, place, reason, event.is_open)
+        yield from self._finish(list(self.open))
+        if event is not None and not self.has_ids:
+            yield LogError(self.source, "", f"{no_ids(self.options)}; {_REMEDY}")
+
+    def _take(self, event: _Event) -> Iterator[LogRecord]:
+        if event.data.strip() == _DONE:
+            # It ends the response whose event came last, of those that come mixed.
+            yield from self._finish([key for key in self.open if key[0] == self.last_id])
+            return
+        value = json_of(event.data)
+        if not isinstance(value, dict):
+            raise ValueError("an event that is no JSON object")
+        self.last_id = _id_of(value)
+        for choice, items, prompt in find_ids(value, self.options):
+            self._add(value, _choice_of(value, choice), items, prompt)
+        yield from self._finish(self._ended(value))
+        if len(self.open) > _MOST_OPEN:
+            yield from self._finish([next(iter(self.open))])
+
+    def _add(self, value: Any, choice: int, items: list[Any], prompt: list[Any] | None) -> None:
+        ids = ids_of(items, self.options.ids or "the event")
+        key = (self.last_id, choice)
+        stream = self.open.pop(key, None) or _Stream()
+        self.open[key] = stream
+        self.has_ids = True
+        if prompt is not None and stream.prompt is None:
+            stream.prompt = ids_of(prompt, "the prompt")
+        stream.add(ids, _count_of(value))
+        said = metadata_of(value, choice)
+        stream.metadata |= {name: said[name] for name in _LASTING if name in said}
+
+    def _ended(self, value: dict[str, Any]) -> list[_Key]:
+        """The completions that this event ends."""
+        choices = value.get("choices")
+        if not isinstance(choices, list):
+            keys = [(self.last_id, _choice_of(value, 0))] if _says_end(value) else []
+        else:
+            ends = [(n, each) for n, each in enumerate(choices) if _says_end(each)]
+            keys = [(self.last_id, _index_of(each, number)) for number, each in ends]
+        return [key for key in keys if key in self.open]
+
+    def _finish(self, keys: list[_Key]) -> Iterator[LogRecord]:
+        for key in keys:
+            stream = self.open.pop(key)
+            self.count += 1
+            yield LogRecord(
+                self.options.trim(stream.ids),
+                self.source,
+                self.count,
+                "stream",
+                key[1],
+                stream.prompt,
+                stream.metadata,
+            )
+
+
+_REMEDY = (
+    "ask the engine for them: return_token_ids (vLLM), skip_tokenizer_init (SGLang), "
+    "return_tokens (llama.cpp)"
+)
+
+
+def _meta(value: dict[str, Any]) -> dict[str, Any]:
+    """SGLang's `meta_info`."""
+    meta = value.get("meta_info")
+    return meta if isinstance(meta, dict) else {}
+
+
+def _id_of(value: dict[str, Any]) -> Any:
+    found = value.get("id") or value.get("request_id") or _meta(value).get("id")
+    return found if isinstance(found, str | int) else json.dumps(found)
+
+
+def _index_of(value: Any, default: int) -> int:
+    index = value.get("index") if isinstance(value, dict) else None
+    return index if type(index) is int else default
+
+
+def _choice_of(value: dict[str, Any], choice: int) -> int:
+    """The choice; engines without `choices` number the event itself."""
+    return choice if "choices" in value else _index_of(value, choice)
+
+
+def _count_of(value: dict[str, Any]) -> object:
+    """How many ids there are by now, which only an engine says that may send all of them."""
+    return _meta(value).get("completion_tokens")
+
+
+def _says_end(value: Any) -> bool:
+    """Whether an event, or the choice in it, is the last of its completion."""
+    if not isinstance(value, dict):
+        return False
+    reason = value.get("finish_reason") or _meta(value).get("finish_reason")
+    return bool(reason) or value.get("stop") is True
