@@ -1,0 +1,105 @@
+"""`harmony-stream convert`: token logs as events, messages, chat, or a table."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from contextlib import contextmanager
+from functools import partial
+from typing import IO, TYPE_CHECKING, Any
+
+from harmony_stream.commands.token_logs import (
+    MALFORMED,
+    NOTES,
+    TROUBLE,
+    WELL,
+    add_arguments,
+    complain,
+    guarded,
+    results,
+)
+from harmony_stream.logs.extras import need
+from harmony_stream.logs.write import LINES, message_schema, message_table, replacing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from harmony_stream.logs.work import Batch
+
+_PARQUET = "parquet"
+_EXAMPLES = """\
+examples:
+  harmony-stream convert --to messages -o messages.jsonl completions.jsonl
+  harmony-stream convert --to parquet -o messages.parquet --jobs 2 rollouts/*.jsonl.zst
+  harmony-stream convert --to events -o - capture.sse | head
+
+  events    one event a line, as the parser emits them, adjacent text joined
+  messages  one message a line, with its span, its end and its problems
+  parquet   the same as a table, one row a message
+  chat      one record a line: chat messages with thinking and tool calls
+
+Each says which record of which log it comes from. The output takes its name when all is written;
+what breaks off leaves nothing under that name, or what was there before.
+
+exit status: 0 if all records were converted; 1 if one could not be read, and was left out; 2 for a
+log, an output or an argument that cannot be used; 130 after Ctrl-C.
+"""
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Declare the command and its arguments."""
+    parser = commands.add_parser(
+        "convert",
+        help="write token logs as events, messages, chat or Parquet",
+        description=f"Write what token logs say.\n\n{NOTES}",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add_arguments(parser)
+    parser.add_argument("--to", required=True, choices=[*LINES, _PARQUET], help="what to write")
+    parser.add_argument(
+        "-o", "--output", required=True, metavar="FILE", help="- for standard output"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Convert the logs; give the exit status."""
+    return guarded(lambda: _convert(arguments))
+
+
+def _convert(arguments: argparse.Namespace) -> int:
+    if arguments.to == _PARQUET and arguments.output == "-":
+        complain("Parquet does not go to standard output: name a file")
+        return TROUBLE
+    make = message_table if arguments.to == _PARQUET else LINES[arguments.to]
+    left_out = 0
+    with _output(arguments.output) as file, _writer(arguments.to, file) as write:
+        for errors, made in results(arguments, partial(_made, make)):
+            write(made)
+            left_out += errors
+    return MALFORMED if left_out else WELL
+
+
+def _made(make: Any, batch: Batch) -> tuple[int, Any]:  # noqa: ANN401 - bytes or a table
+    """How many records could not be read, and what was made of the others."""
+    return sum(not error.is_cut for error in batch.errors), make(batch)
+
+
+@contextmanager
+def _output(path: str) -> Iterator[IO[bytes]]:
+    if path == "-":
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+    else:
+        with replacing(path) as file:
+            yield file
+
+
+@contextmanager
+def _writer(shape: str, file: IO[bytes]) -> Iterator[Any]:
+    if shape == _PARQUET:
+        with need("pyarrow.parquet").ParquetWriter(file, message_schema()) as writer:
+            yield writer.write_table
+    else:
+        yield file.write

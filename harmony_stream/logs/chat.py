@@ -1,0 +1,65 @@
+"""Messages as chat completions have them: what trainers and the model's chat template read.
+
+Thinking is a message's `thinking`, as in the chat template of gpt-oss; calls are `tool_calls`;
+preambles and the answer are `content`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harmony_stream.messages import Role
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from harmony_stream.header import Header
+
+_FUNCTIONS = "functions."
+
+
+def chat_messages(messages: Iterable[tuple[Header, str]]) -> list[dict[str, Any]]:
+    """Headers and texts as chat messages; what the assistant says in a row becomes one.
+
+    Calls are numbered, so that the same log gives the same ids; a tool's message answers the last
+    call of that tool.
+
+    >>> from harmony_stream.header import Header
+    >>> thinking = Header(Role.ASSISTANT, None, "analysis"), "Hm."
+    >>> answer = Header(Role.ASSISTANT, None, "final"), "Yes."
+    >>> chat_messages([thinking, answer])
+    [{'role': 'assistant', 'content': 'Yes.', 'thinking': 'Hm.'}]
+    """
+    chat: list[dict[str, Any]] = []
+    last_calls: dict[str, str] = {}
+    number = 0
+    for header, text in messages:
+        if header.role is not Role.ASSISTANT:
+            chat.append(_other(header, text, last_calls))
+            continue
+        if not chat or chat[-1]["role"] != "assistant":
+            chat.append({"role": "assistant", "content": ""})
+        if header.is_tool_call:
+            assert header.recipient is not None
+            last_calls[header.recipient] = call_id = f"call_{number}"
+            number += 1
+            chat[-1].setdefault("tool_calls", []).append(_call(header.recipient, text, call_id))
+        elif header.is_reasoning:
+            chat[-1]["thinking"] = chat[-1].get("thinking", "") + text
+        else:
+            chat[-1]["content"] += text
+    return chat
+
+
+def _call(recipient: str, arguments: str, call_id: str) -> dict[str, Any]:
+    function = {"name": recipient.removeprefix(_FUNCTIONS), "arguments": arguments}
+    return {"id": call_id, "type": "function", "function": function}
+
+
+def _other(header: Header, text: str, last_calls: dict[str, str]) -> dict[str, Any]:
+    message: dict[str, Any] = {"role": header.role.value, "content": text}
+    if header.name is not None:
+        message["name"] = header.name.removeprefix(_FUNCTIONS)
+    if header.role is Role.TOOL and header.name in last_calls:
+        message["tool_call_id"] = last_calls[header.name]
+    return message

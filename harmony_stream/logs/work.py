@@ -1,0 +1,127 @@
+"""Work on chunks of logs: in this process or in several, with results in order."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections import deque
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import attrs
+
+from harmony_stream.errors import HarmonyError
+from harmony_stream.logs.batch import Columns, parse_batch
+from harmony_stream.logs.records import Item, LogError, LogRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+_Given = TypeVar("_Given")
+_Made = TypeVar("_Made")
+
+# Records that are parsed at once: enough to make it cheap, few enough to hold.
+_TOKENS = 1 << 18
+# Chunks that wait for each process, so that none is ever idle.
+_WAITING = 2
+
+
+class WorkerError(HarmonyError):
+    """A process that did part of the work is gone, perhaps killed for want of memory."""
+
+
+@attrs.frozen
+class Batch:
+    """Some records, and what they say.
+
+    Attributes:
+        records: in order; `columns["row"]` counts them.
+        columns: as `parse_batch` gives them.
+        errors: what could not be read, in order.
+    """
+
+    records: list[LogRecord]
+    columns: Columns
+    errors: list[LogError]
+
+
+def batches(items: Iterable[Item], *, strict: bool) -> Iterator[Batch]:
+    """Parse items in groups of a handy size.
+
+    Raises:
+        LogError: the first that comes, in strict mode.
+
+    >>> list(batches([], strict=False))
+    []
+    """
+    records: list[LogRecord] = []
+    errors: list[LogError] = []
+    tokens = 0
+    for item in items:
+        if isinstance(item, LogRecord):
+            records.append(item)
+            tokens += len(item.completion)
+        elif strict:
+            raise item
+        else:
+            errors.append(item)
+        if tokens + 100 * len(errors) >= _TOKENS:
+            yield _batch(records, errors)
+            records, errors, tokens = [], [], 0
+    if records or errors:
+        yield _batch(records, errors)
+
+
+def _batch(records: list[LogRecord], errors: list[LogError]) -> Batch:
+    return Batch(records, parse_batch([record.completion for record in records]), errors)
+
+
+def in_order(
+    function: Callable[[_Given], _Made], given: Iterable[_Given], jobs: int
+) -> Iterator[_Made]:
+    """What the function makes of each thing given, in order; no more is taken than is at hand.
+
+    Args:
+        function: to be pickled, if there is more than one job, as are what it takes and gives.
+        given: read in this process.
+        jobs: how many processes work; 1 for this one alone.
+
+    Raises:
+        WorkerError: a process died.
+
+    >>> list(in_order(abs, [-1, -2], jobs=1))
+    [1, 2]
+    """
+    if jobs == 1:
+        yield from map(function, given)
+        return
+    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _begin_worker)
+    waiting: deque[Future[_Made]] = deque()
+    try:
+        for each in given:
+            waiting.append(pool.submit(function, each))
+            if len(waiting) > _WAITING * jobs:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    except BrokenProcessPool as error:
+        raise WorkerError("a worker process died; was it killed, for want of memory?") from error
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _begin_worker() -> None:
+    """Leave Ctrl-C, which reaches all processes of a terminal, to the first; end when that ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    threading.Thread(target=_end_with, args=(parent, os._exit), daemon=True).start()
+
+
+def _end_with(parent: Any, end: Callable[[int], object]) -> None:  # noqa: ANN401 - a process
+    """Wait for the first process: if it is killed, the others would wait for work for ever."""
+    if parent is not None:
+        parent.join()
+        end(1)

@@ -1,0 +1,172 @@
+"""Writing what logs say: in four shapes, and never half under the final name."""
+
+# ruff: noqa: ANN401 - pyarrow has no types
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import contextmanager, suppress
+from typing import IO, TYPE_CHECKING, Any
+
+from harmony_stream.header import Header
+from harmony_stream.logs.batch import COLUMNS, arrow_schema, events_of, to_arrow
+from harmony_stream.logs.chat import chat_messages
+from harmony_stream.logs.extras import need
+from harmony_stream.messages import Role
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    import pyarrow as pa  # type: ignore[import-untyped]
+
+    from harmony_stream.logs.records import LogRecord
+    from harmony_stream.logs.work import Batch
+
+
+@contextmanager
+def replacing(path: str) -> Iterator[IO[bytes]]:
+    """A file that takes the name `path` when all is written, and is gone if anything fails.
+
+    A process that is killed leaves `path` as it was, and a file `path.PID.part` behind.
+
+    Raises:
+        OSError: with the name `path`, if it cannot be written.
+
+    >>> with replacing("/nowhere/a") as file:
+    ...     pass
+    Traceback (most recent call last):
+        ...
+    FileNotFoundError: [Errno 2] No such file or directory: '/nowhere/a'
+    """
+    part = f"{path}.{os.getpid()}.part"
+    try:
+        with _removed_on_error(part) as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+            file.close()
+            os.replace(part, path)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror or str(error), path) from error
+
+
+@contextmanager
+def _removed_on_error(path: str) -> Iterator[IO[bytes]]:
+    file = open(path, "wb")  # noqa: SIM115 - closed before it is renamed
+    try:
+        yield file
+    except BaseException:
+        with suppress(OSError):
+            file.close()  # may want to write what is left, to a disk that is full
+        os.unlink(path)
+        raise
+
+
+# -- Lines -----------------------------------------------------------------------------------------
+
+
+def events_lines(batch: Batch) -> bytes:
+    """One event a line, as its `to_dict` has it, behind the place of its record.
+
+    Raises nothing: records hold ids, and no sequence of ids raises.
+    """
+    return _lines(
+        place_of(record) | event.to_dict()
+        for record in batch.records
+        for event in events_of(record.completion)
+    )
+
+
+def messages_lines(batch: Batch) -> bytes:
+    """One message a line, in the shape of `Message.to_dict`, with its span and end beside it.
+
+    The type is `message`; what stands outside of any message has the type `outside`.
+    """
+    return _lines(_message(batch.records, row) for row in rows_of(batch))
+
+
+def _message(records: list[LogRecord], row: dict[str, Any]) -> dict[str, Any]:
+    is_message = row["index"] is not None
+    line = place_of(records[row.pop("row")])
+    line["type"] = "message" if is_message else "outside"
+    row["content"] = [{"type": "text", "text": row.pop("text")}]
+    return line | (row if is_message else {name: row[name] for name in _OUTSIDE})
+
+
+_OUTSIDE = ("content", "start", "stop", "problems")
+
+
+def chat_lines(batch: Batch) -> bytes:
+    """One record a line: chat messages, and whether every message was complete and faultless."""
+    rows: list[list[dict[str, Any]]] = [[] for _ in batch.records]
+    for row in rows_of(batch):
+        rows[row["row"]].append(row)
+    return _lines(map(_chat, batch.records, rows))
+
+
+def _chat(record: LogRecord, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    said = [(header_of(row), row["text"]) for row in rows if row["index"] is not None]
+    problems = [problem for row in rows for problem in row["problems"]]
+    is_complete = bool(rows) and all(row["complete"] for row in rows)
+    return place_of(record) | {
+        "messages": chat_messages(said),
+        "complete": is_complete,
+        "problems": problems,
+    }
+
+
+def header_of(row: Mapping[str, Any]) -> Header:
+    """The header of a message of `parse_batch`.
+
+    >>> header_of({"role": "user", "name": None, "channel": None, "recipient": None,
+    ...            "content_type": None}).role.value
+    'user'
+    """
+    return Header(
+        Role(row["role"]), row["name"], row["channel"], row["recipient"], row["content_type"]
+    )
+
+
+def place_of(record: LogRecord) -> dict[str, Any]:
+    """Which record of which log something comes from."""
+    return {"source": record.source, "record": record.number, "choice": record.choice}
+
+
+def rows_of(batch: Batch) -> Iterator[dict[str, Any]]:
+    """The messages of a batch, each as a dict."""
+    for values in zip(*batch.columns.values(), strict=True):
+        yield dict(zip(COLUMNS, values, strict=True))
+
+
+def _lines(values: Any) -> bytes:
+    # ASCII, so that no reader has to guess the encoding, or takes U+2028 for a line break.
+    return "".join(f"{json.dumps(value)}\n" for value in values).encode("ascii")
+
+
+LINES: Mapping[str, Callable[[Batch], bytes]] = {
+    "events": events_lines,
+    "messages": messages_lines,
+    "chat": chat_lines,
+}
+"""The shapes that are lines of JSON, each with what makes them."""
+
+
+# -- Parquet ---------------------------------------------------------------------------------------
+
+
+def message_schema() -> pa.Schema:
+    """One row a message: the place of its record, then the columns of `parse_batch` but `row`."""
+    arrow = need("pyarrow")
+    places = [("source", arrow.string()), ("record", arrow.int64()), ("choice", arrow.int32())]
+    return arrow.schema([*map(arrow.field, *zip(*places, strict=True)), *list(arrow_schema())[1:]])
+
+
+def message_table(batch: Batch) -> pa.Table:
+    """The messages of a batch as a table of that schema."""
+    arrow = need("pyarrow")
+    table = to_arrow(batch.columns)
+    rows = batch.columns["row"]
+    places = [place_of(batch.records[row]) for row in rows]
+    columns = [[place[name] for place in places] for name in ("source", "record", "choice")]
+    return arrow.table([*columns, *table.columns[1:]], schema=message_schema())

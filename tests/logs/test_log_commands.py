@@ -1,0 +1,536 @@
+"""The commands check, stats and convert, as a user runs them."""
+
+import io
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from log_command import COMMAND, main
+from log_shapes import (
+    ANSWER,
+    CALL,
+    FIRST,
+    PROMPT,
+    ROWS,
+    SECOND,
+    THINKING,
+    TURN,
+    big_log,
+    lines,
+    npz,
+    padded,
+    parquet,
+    ray_table,
+    sglang_events,
+    sse,
+    vllm_completion,
+)
+from strategies import events_of, tokens_of
+
+import harmony_stream
+from harmony_stream import Message
+from harmony_stream.commands import token_logs
+from harmony_stream.logs import parse_batch, read_log, text, to_arrow
+
+BROKEN = tokens_of("<|channel|>final<|channel|>analysis json<|message|>a<|start|>assistant")
+BAD_CALL = tokens_of(CALL.replace("}", ""))
+PYTHON = tokens_of("<|channel|>analysis to=python code<|message|>1 +<|call|>")
+PLAIN_CALL = tokens_of("<|channel|>commentary to=functions.moor<|message|>{<|call|>")
+CUT = FIRST[:-1]
+CUT_CALL = SECOND[:-3]
+ODD = tokens_of("<|channel|>final\x1b?<|message|>a<|return|>")
+
+
+@pytest.fixture
+def log(tmp_path):
+    """A function that makes a log of some completions, or bytes."""
+
+    def make(*rows, name="log.jsonl"):
+        path = tmp_path / name
+        path.write_bytes(b"".join(r if isinstance(r, bytes) else lines([{"ids": r}]) for r in rows))
+        return path
+
+    return make
+
+
+# -- check -----------------------------------------------------------------------------------------
+
+
+def findings(capsys, *words):
+    status = main(["check", "--json", *words])
+    return status, json.loads(capsys.readouterr().out)
+
+
+def test_a_log_in_which_all_is_well_has_status_0(log, capsys):
+    status, found = findings(capsys, log(FIRST, SECOND, PYTHON))
+
+    assert status == 0
+    assert found == {
+        "records": 3,
+        "unreadable": 0,
+        "cut": 0,
+        "empty": 0,
+        "malformed": 0,
+        "truncated": 0,
+        "tokens": len(FIRST) + len(SECOND) + len(PYTHON),
+        "messages": 4,
+        "tool_calls": 2,
+        "tool_calls_incomplete": 0,
+        "kinds": {},
+        "unknown_channels": {},
+        "worst": [],
+        "rate": 0.0,
+    }
+
+
+@pytest.mark.parametrize(
+    ("row", "status", "counts"),
+    [
+        (BROKEN, 1, {"malformed": 1, "rate": 0.5, "truncated": 0}),
+        (BAD_CALL, 1, {"malformed": 1, "kinds": {"arguments_not_json": 1}}),
+        (PLAIN_CALL, 1, {"malformed": 1, "kinds": {"arguments_not_json": 1}}),
+        (b"{}\n", 1, {"malformed": 0, "unreadable": 1, "records": 1, "rate": 0.5}),
+        (CUT, 0, {"truncated": 1, "tool_calls_incomplete": 0}),
+        (CUT_CALL, 0, {"truncated": 1, "tool_calls_incomplete": 1, "malformed": 0}),
+        (ODD, 0, {"unknown_channels": {"final\x1b?": 1}}),
+        ([], 0, {"empty": 1, "records": 2}),
+        (b'{"ids": [5', 0, {"cut": 1, "unreadable": 0, "records": 1}),
+        (tokens_of("<|end|> well<|start|>"), 1, {"malformed": 1, "messages": 2}),
+        ([5], 1, {"malformed": 1, "kinds": {"truncated_in_header": 1}}),
+    ],
+    ids=[
+        *("broken", "a bad call", "a bad plain call", "unreadable", "truncated", "a cut call"),
+        *("an odd channel", "an empty record", "a cut line", "stray text", "text only"),
+    ],
+)
+def test_each_kind_of_finding_is_counted(log, capsys, row, status, counts):
+    found_status, found = findings(capsys, log(FIRST, row))
+
+    assert found_status == status
+    assert {name: found[name] for name in counts} == counts
+
+
+def test_the_worst_records_come_first_with_the_first_fault_in_words(log, capsys):
+    path = log(BAD_CALL, *[[5]] * 12, BROKEN, name="a\x1b.jsonl")
+    _, found = findings(capsys, path)
+
+    assert len(found["worst"]) == 10
+    assert found["worst"][0] == {
+        "source": str(path),
+        "record": 14,
+        "choice": 0,
+        "problems": 2,
+        "reason": found["worst"][0]["reason"],
+    }
+    assert "a second channel" in found["worst"][0]["reason"]
+    assert found["worst"][1]["reason"] == "the arguments of a tool call are not JSON"
+    assert [bad["record"] for bad in found["worst"][2:]] == list(range(2, 10))
+
+
+def test_a_report_for_people_cannot_colour_the_terminal(log, capsys):
+    status = main(["check", log(BROKEN, ODD, SECOND, b"x\n", name="a\x1b.jsonl")])
+
+    out, error = capsys.readouterr()
+    assert status == 1
+    assert "\x1b" not in out + error
+    assert out.splitlines()[:2] == [
+        f"4 records, 3 messages, {len(BROKEN) + len(ODD) + len(SECOND)} tokens",
+        "malformed                          1   25.00%",
+    ]
+    assert "unknown channel                    1  final\\x1b?" in out.splitlines()
+    assert "a\\x1b.jsonl: record 1, choice 0: 2 x: a second channel" in out
+    assert error.endswith("a\\x1b.jsonl: line 4: not JSON: Expecting value\n")
+
+
+def test_an_empty_log_is_reported_and_has_status_1(log, capsys):
+    status = main(["check", log()])
+
+    out, error = capsys.readouterr()
+    assert (status, error.endswith("log.jsonl: empty, expected token ids\n")) == (1, True)
+    assert out.startswith("1 records, 0 messages, 0 tokens\n")
+
+
+# -- stats -----------------------------------------------------------------------------------------
+
+
+def test_tokens_are_counted_by_channel_and_calls_by_name(log, capsys):
+    whole = tokens_of("<|start|>user<|message|>Hi<|end|>" + TURN + ANSWER)
+    stray = tokens_of("<|end|> well <|start|>")
+
+    status = main(["stats", log(FIRST, SECOND, CUT_CALL, whole, stray, lines([vllm_completion()]))])
+
+    thinking = len(tokens_of(THINKING)) - 4
+    answer = len(tokens_of(ANSWER)) - 4
+    total = 2 * len(FIRST) + 2 * len(SECOND) + len(CUT_CALL) + len(whole) + len(stray)
+    out = capsys.readouterr().out.splitlines()
+    assert status == 0
+    assert out[0] == f"7 records, 9 messages, {total} tokens"
+    assert out[1] == f"prompts: {2 * len(PROMPT)} tokens"
+    shown = {line[:26].strip(): line[26:].split() for line in out if line.startswith("  ")}
+    shown = {name: values for name, values in shown.items() if values}
+    assert shown["final"][0] == str(3 * answer)
+    assert shown["analysis"][0] == str(2 * thinking)
+    assert shown["(user)"][0] == "1"
+    assert shown["(outside of messages)"][0] == str(len(stray) - 2)
+    assert shown["functions.moor"] == ["3", "incomplete:", "1"]
+    assert shown["all"][-1] == str(len(FIRST))
+    assert shown["thinking"] == ["0", str(thinking), str(thinking), str(thinking)]
+    parts = [int(shown[name][0]) for name in shown if shown[name][-1].endswith("%")]
+    assert sum(parts) == total
+
+
+def test_lengths_are_shown_as_a_histogram(log, capsys):
+    main(["stats", log([], FIRST, FIRST, SECOND, CUT_CALL)])
+
+    assert capsys.readouterr().out.splitlines()[-6:] == [
+        "       0-0              1  " + "#" * 10,
+        "       1-1              0",
+        "       2-3              0",
+        "       4-7              0",
+        "       8-15             0",
+        "      16-31             4  " + "#" * 40,
+    ]
+
+
+def test_statistics_of_nothing_are_short(log, capsys):
+    status = main(["stats", log(b"{}\n")])
+
+    assert status == 1
+    assert capsys.readouterr().out.startswith("0 records, 0 messages, 0 tokens\n")
+
+
+# -- convert ---------------------------------------------------------------------------------------
+
+
+def converted(path, shape, *words, jobs=1):
+    target = path.parent / "out"
+    status = main(["convert", "--to", shape, "-o", target, "--jobs", jobs, *words, path])
+    assert status == 0
+    return target
+
+
+def json_lines(path):
+    return list(map(json.loads, path.read_text("ascii").splitlines()))
+
+
+ALL = [FIRST, SECOND, BROKEN, CUT, ODD, [], [5], PYTHON]
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_events_are_those_of_the_parser(log, jobs, monkeypatch):
+    monkeypatch.setattr(text, "_BLOCK", 100)
+    path = log(*ALL)
+
+    found = json_lines(converted(path, "events", jobs=jobs))
+
+    place = {"source": str(path), "choice": 0}
+    assert found == [
+        {"source": str(path), "record": n, "choice": 0} | event.to_dict()
+        for n, row in enumerate(ALL, 1)
+        for event in harmony_stream.join_deltas(events_of(row))
+    ]
+    assert all(line.items() >= place.items() for line in found)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_messages_come_back_as_messages(log, jobs, monkeypatch):
+    monkeypatch.setattr(text, "_BLOCK", 100)
+
+    found = json_lines(converted(log(*ALL), "messages", jobs=jobs))
+
+    for number, row in enumerate(ALL, 1):
+        completion = harmony_stream.parse(row)
+        mine = [line for line in found if line["record"] == number]
+        said = [line for line in mine if line["type"] == "message"]
+        assert tuple(map(Message.from_dict, said)) == completion.messages
+        assert [(line["end"], line["complete"]) for line in said] == [
+            (end.end, end.complete) for end in completion.ends
+        ]
+        assert sum(len(line["problems"]) for line in mine) == len(completion.problems)
+
+
+def test_what_stands_outside_of_messages_is_a_line_too(log):
+    (_, line) = json_lines(
+        converted(log(FIRST[:9], tokens_of("<|end|> well<|start|>")), "messages")
+    )
+
+    assert line == {
+        "source": line["source"],
+        "record": 2,
+        "choice": 0,
+        "type": "outside",
+        "content": [{"type": "text", "text": " well"}],
+        "start": 1,
+        "stop": 2,
+        "problems": ["expected_start"],
+    }
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_table_holds_what_parse_batch_gives(log, jobs, monkeypatch):
+    monkeypatch.setattr(text, "_BLOCK", 100)
+
+    found = pq.read_table(converted(log(*ALL), "parquet", jobs=jobs))
+
+    wanted = to_arrow(parse_batch(ALL))
+    assert found.column_names == ["source", "record", "choice", *wanted.column_names[1:]]
+    assert found.select(wanted.column_names[1:]).equals(wanted.drop_columns("row"))
+    assert found["record"].to_pylist() == [row + 1 for row in wanted["row"].to_pylist()]
+
+
+def test_a_table_of_a_capture_is_that_of_its_completions(log):
+    capture = log(sse(sglang_events()), name="a.sse")
+
+    found = pq.read_table(converted(capture, "parquet"))
+
+    assert found["text"].to_pylist() == parse_batch([FIRST])["text"]
+
+
+def test_chat_has_thinking_calls_and_answers(log):
+    conversation = tokens_of(
+        "<|start|>user<|message|>Moor it.<|end|>"
+        + TURN
+        + THINKING
+        + TURN
+        + "<|channel|>commentary<|message|>I moor it.<|end|>"
+        + TURN
+        + CALL
+        + "<|start|>functions.moor to=assistant<|channel|>commentary<|message|>ok<|end|>"
+        + "<|start|>functions.other to=assistant<|channel|>commentary<|message|>no<|end|>"
+        + TURN
+        + ANSWER
+    )
+    first, second, third = json_lines(converted(log(conversation, CUT, []), "chat"))
+
+    assert first["messages"] == [
+        {"role": "user", "content": "Moor it."},
+        {
+            "role": "assistant",
+            "content": "I moor it.",
+            "thinking": "The tide is out.",
+            "tool_calls": [
+                {
+                    "id": "call_0",
+                    "type": "function",
+                    "function": {"name": "moor", "arguments": '{"berth": 4}'},
+                }
+            ],
+        },
+        {"role": "tool", "content": "ok", "name": "moor", "tool_call_id": "call_0"},
+        {"role": "tool", "content": "no", "name": "other"},
+        {"role": "assistant", "content": "Three boats are in. ⛵"},
+    ]
+    assert (first["complete"], first["problems"]) == (True, [])
+    assert (second["complete"], second["messages"][0]["thinking"]) == (False, "The tide is out.")
+    assert (third["record"], third["messages"], third["complete"]) == (3, [], False)
+
+
+def test_standard_input_and_output_are_files_too(tmp_path):
+    done = subprocess.run(
+        [*COMMAND, "convert", "--to", "chat", "-o", "-", "-"],
+        input=lines([FIRST]),
+        capture_output=True,
+        check=True,
+    )
+
+    assert json.loads(done.stdout)["messages"][0]["content"] == "Three boats are in. ⛵"
+    assert json.loads(done.stdout)["source"] == "<stdin>"
+
+
+def test_lines_on_standard_output_are_those_of_a_file(log, capsysbinary):
+    path = log(FIRST)
+    main(["convert", "--to", "events", "-o", "-", path])
+
+    assert capsysbinary.readouterr().out == converted(path, "events").read_bytes()
+
+
+def test_a_record_that_cannot_be_read_is_left_out_with_status_1(log, capsys):
+    path = log(FIRST, b"x\n", SECOND)
+    status = main(["convert", "--to", "chat", "-o", path.parent / "out", path])
+
+    assert (status, len(json_lines(path.parent / "out"))) == (1, 2)
+    assert capsys.readouterr().err.endswith("line 2: not JSON: Expecting value\n")
+
+
+def test_a_line_that_is_cut_is_no_failure(log, capsys):
+    path = log(FIRST, b'{"ids": [5')
+    status = main(["convert", "--to", "chat", "-o", path.parent / "out", path])
+
+    assert status == 0
+    assert capsys.readouterr().err.endswith("log.jsonl: line 2: the last line is cut off\n")
+
+
+# -- What they share -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("words", [["check"], ["stats"], ["convert", "--to", "chat", "-o", "OUT"]])
+def test_the_strict_mode_stops_with_status_2_and_writes_nothing(log, capsys, words, jobs):
+    path = log(FIRST, b"x\n", SECOND)
+    words = [str(path.parent / "out") if word == "OUT" else word for word in words]
+
+    status = main([*words, "--strict", "--jobs", jobs, path])
+
+    out, error = capsys.readouterr()
+    assert (status, out) == (2, "")
+    assert error == f"harmony-stream: {path}: line 2: not JSON: Expecting value\n"
+    assert os.listdir(path.parent) == ["log.jsonl"]
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (["check", "/nowhere/log"], "/nowhere/log: No such file or directory"),
+        (["stats", "/"], "/: Is a directory"),
+        (["convert", "--to", "chat", "-o", "/nowhere/out", "LOG"], "/nowhere/out: No such file"),
+        (["convert", "--to", "parquet", "-o", "-", "LOG"], "Parquet does not go to standard out"),
+        (["check", "--format", "parquet", "LOG"], "LOG: "),
+        (["check", "--format", "npz", "LOG"], "LOG: File is not a zip file"),
+    ],
+)
+def test_what_cannot_be_used_is_one_sentence_and_status_2(log, capsys, words, error):
+    path = str(log(FIRST))
+
+    status = main([path if word == "LOG" else word for word in words])
+
+    out, found = capsys.readouterr()
+    assert (status, out, found.count("\n")) == (2, "", 1)
+    assert found.startswith("harmony-stream: " + error.replace("LOG", path))
+
+
+@pytest.mark.parametrize("words", [["check"], ["check", "--jobs", "0", "x"], ["convert", "x"]])
+def test_wrong_arguments_have_status_2(capsys, words):
+    with pytest.raises(SystemExit) as caught:
+        main(words)
+
+    assert (caught.value.code, "usage: harmony-stream" in capsys.readouterr().err) == (2, True)
+
+
+@pytest.mark.parametrize("command", ["check", "stats", "convert"])
+def test_the_help_has_examples_and_tells_the_exit_status(capsys, command):
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+
+    out = capsys.readouterr().out
+    assert f"examples:\n  harmony-stream {command} " in out
+    assert "exit status: 0 if" in out
+    assert "130 after Ctrl-C" in out
+
+
+def test_places_of_ids_lengths_and_pads_may_be_told(log, capsys):
+    arrays = log(npz(a=padded(pad=7), n=[len(row) for row in ROWS]), name="a.npz")
+
+    for words in (["--lengths", "n"], ["--pad-id", "7"]):
+        assert findings(capsys, "--ids", "a", *words, arrays)[1]["tokens"] == sum(map(len, ROWS))
+
+
+def test_several_logs_are_taken_in_order(log, capsys):
+    logs = [log(FIRST, name="b"), log(parquet(ray_table([BROKEN])), name="a")]
+    _, found = findings(capsys, *logs)
+
+    assert (found["records"], found["worst"][0]["source"]) == (2, str(logs[1]))
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_row_groups_are_read_where_they_are_parsed(log, capsys, rows):
+    table = pa.concat_tables([ray_table()] * 4)
+    path = log(parquet(table, row_group_size=rows), name="a.parquet")
+
+    assert findings(capsys, "--jobs", "2", path) == findings(capsys, path)
+    assert [record.number for record in read_log(path)] == list(range(1, 9))
+
+
+def test_after_many_reports_only_their_number_is_told(log, capsys):
+    main(["check", log(b"{}\n" * 25)])
+
+    error = capsys.readouterr().err.splitlines()
+    assert len(error) == 21
+    assert error[-1] == "harmony-stream: and 5 records more that cannot be read"
+
+
+def test_a_reader_that_goes_away_is_for_the_command_line_to_handle(log, monkeypatch):
+    class Gone(io.StringIO):
+        def write(self, text):
+            raise BrokenPipeError
+
+    monkeypatch.setattr(sys, "stdout", Gone())
+    with pytest.raises(BrokenPipeError):
+        main(["check", log(FIRST)])
+
+
+# -- Progress --------------------------------------------------------------------------------------
+
+
+def on_a_terminal(words, hide_rich=False):
+    """What standard error shows if it is a terminal, and what came on standard output."""
+    begin = "import sys; sys.modules['rich'] = None; " if hide_rich else ""
+    source = f"{begin}from log_command import main; main({list(map(str, words))})"
+    leader, follower = pty.openpty()
+    done = subprocess.run(
+        [sys.executable, "-c", source],
+        stdout=subprocess.PIPE,
+        stderr=follower,
+        check=True,
+        stdin=subprocess.DEVNULL,
+        cwd=Path(__file__).parent,
+        env=os.environ | {"TERM": "xterm", "COLUMNS": "99"},
+    )
+    os.close(follower)
+    shown = b""
+    try:
+        while part := os.read(leader, 65536):
+            shown += part
+    except OSError:  # the other end is closed
+        pass
+    os.close(leader)
+    return shown.decode(), done.stdout.decode()
+
+
+def test_a_terminal_shows_progress_with_rate_and_time_left(tmp_path):
+    path = big_log(tmp_path / "log.jsonl", 300_000)
+
+    shown, out = on_a_terminal(["check", path])
+
+    assert "tokens/s" in shown
+    assert "100%" in shown
+    assert "tokens/s" not in out
+
+
+def test_without_rich_a_terminal_shows_nothing(tmp_path):
+    path = big_log(tmp_path / "log.jsonl", 1000)
+
+    assert on_a_terminal(["check", path], hide_rich=True)[0] == ""
+
+
+def test_elsewhere_progress_is_quiet(tmp_path):
+    done = subprocess.run(
+        [*COMMAND, "check", big_log(tmp_path / "log.jsonl", 1000)], capture_output=True, check=True
+    )
+
+    assert done.stderr == b""
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_the_bar_counts_bytes_and_tokens(tmp_path, monkeypatch):
+    path = big_log(tmp_path / "log.jsonl", 1000)
+    out = Terminal()
+    with token_logs.progress_on(out, [str(path)]) as bar:
+        bar.move(0, path.stat().st_size // 2)
+        bar.add(500)
+        (task,) = bar._bar.tasks
+        assert round(task.percentage) == 50
+        assert task.fields["rate"].endswith(" tokens/s")
+    with token_logs.progress_on(out, [io.BytesIO(), "/nowhere/log"]) as bar:
+        assert bar._bar.tasks[0].total is None
+    monkeypatch.setitem(sys.modules, "rich.console", None)
+    assert type(token_logs.progress_on(out, [])) is token_logs.Progress
