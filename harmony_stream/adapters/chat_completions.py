@@ -279,8 +279,8 @@ def chat_completion(
         source: a `Completion`, or the events, which also know which tokens a text came from.
         model: what to call the model.
         reason: see `ChatCompletionStream.finish`.
-        usage: with a `Completion`, its `reasoning_tokens` must be given.
-        logprobs: one entry for each token; not with a `Completion`.
+        usage: what the request cost; its reasoning tokens are counted if they are not given.
+        logprobs: one entry for each token.
         reasoning_key: see `ChatCompletionStream`.
         fields: more fields of the object.
         options: see `Options`.
@@ -295,7 +295,7 @@ def chat_completion(
     """
     stream = ChatCompletionStream(model, reasoning_key=reasoning_key, fields=fields, **options)
     chunks: list[Chunk] = []
-    for event in events_of(source, usage, logprobs):
+    for event in events_of(source):
         chunks += stream.feed(event, logprobs=logprobs)
     return join_chunks(chunks + stream.finish(reason, usage))
 

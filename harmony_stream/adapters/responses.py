@@ -408,8 +408,8 @@ def response(
         source: a `Completion`, or the events, which also know which tokens a text came from.
         model: what to call the model.
         reason: see `Turn.finish`.
-        usage: with a `Completion`, its `reasoning_tokens` must be given.
-        logprobs: one entry for each token; not with a `Completion`.
+        usage: what the request cost; its reasoning tokens are counted if they are not given.
+        logprobs: one entry for each token.
         hide_reasoning: see `ResponseStream`.
         fields: more fields of the response.
         options: see `Options`.
@@ -423,7 +423,7 @@ def response(
     'Hello'
     """
     stream = ResponseStream(model, hide_reasoning=hide_reasoning, fields=fields, **options)
-    for event in events_of(source, usage, logprobs):
+    for event in events_of(source):
         stream.feed(event, logprobs=logprobs)
     whole: Chunk = stream.finish(reason, usage)[-1]["response"]
     return whole

@@ -37,7 +37,6 @@ from harmony_stream.adapters.routing import (
     route,
 )
 from harmony_stream.errors import FaultKind
-from harmony_stream.messages import TextContent
 from harmony_stream.parsing.collect import Completion
 from harmony_stream.parsing.events import (
     ContentDelta,
@@ -201,34 +200,9 @@ def counted_ids() -> Callable[[str], str]:
     return next_id
 
 
-def events_of(
-    source: Completion | Iterable[Event],
-    usage: Usage | None,
-    logprobs: Sequence[LogProbability] | None,
-) -> Iterable[Event]:
-    """The events of a turn that is over.
-
-    Raises:
-        ValueError: a `Completion` is given with what needs the spans of texts, which it has not.
-    """
-    if not isinstance(source, Completion):
-        return source
-    if logprobs is not None or (usage is not None and usage.reasoning_tokens is None):
-        raise ValueError(
-            "a Completion does not know which tokens its texts came from: "
-            "give the events instead (or Usage.reasoning_tokens, if it is for usage)"
-        )
-    return [*_message_events(source), *source.problems]
-
-
-def _message_events(completion: Completion) -> Iterator[Event]:
-    for message, end in zip(completion.messages, completion.ends, strict=True):
-        place = end.start
-        yield MessageStart(end.header, end.index, place, place)
-        for part in message.content:
-            if isinstance(part, TextContent) and part.text:
-                yield ContentDelta(end.header, end.index, part.text, place, place)
-        yield end
+def events_of(source: Completion | Iterable[Event]) -> Iterable[Event]:
+    """The events of a turn that is over."""
+    return source.events if isinstance(source, Completion) else source
 
 
 def finite(entry: LogProbability) -> Chunk:

@@ -14,6 +14,7 @@ from harmony_stream.parsing.events import (
     Malformed,
     MessageEnd,
     MessageStart,
+    join_deltas,
 )
 from harmony_stream.parsing.parser import EventParser
 
@@ -53,6 +54,7 @@ class Completion:
         messages: in the order of the stream, in openai_harmony's shape.
         ends: how each of them ended, in the same order.
         problems: what broke the format, in order; empty for a well-formed stream.
+        events: all of them, adjacent text joined.
 
     >>> completion = parse([200005, 35644, 200008, 12194, 200007, 200006, 173781,
     ...                     200005, 17196, 200008, 13225, 200002])
@@ -63,6 +65,7 @@ class Completion:
     messages: tuple[Message, ...]
     ends: tuple[MessageEnd, ...]
     problems: tuple[Malformed, ...]
+    events: tuple[Event, ...] = attrs.field(default=(), repr=False)
 
     @property
     def end(self) -> EndKind | None:
@@ -143,9 +146,13 @@ class MessageCollector:
         self.problems: list[Malformed] = []
         """What broke the format."""
         self._texts: list[str] = []
+        self._events: list[Event] = []
+        # Of the message that has not ended, whose text is joined when it does.
+        self._latest: list[Event] = []
 
     def feed(self, event: Event) -> Message | None:
         """Take one event; give the message that it ends, if it ends one."""
+        self._latest.append(event)
         if isinstance(event, MessageEnd):
             return self._end(event)
         if isinstance(event, ContentDelta):
@@ -160,11 +167,14 @@ class MessageCollector:
         message = message_of(event.header, "".join(self._texts))
         self.messages.append(message)
         self.ends.append(event)
+        self._events += join_deltas(self._latest)
+        self._latest = []
         return message
 
     def completion(self) -> Completion:
         """What the stream said so far, in messages that have ended."""
-        return Completion(tuple(self.messages), tuple(self.ends), tuple(self.problems))
+        events = (*self._events, *join_deltas(self._latest))
+        return Completion(tuple(self.messages), tuple(self.ends), tuple(self.problems), events)
 
 
 def message_of(header: Header, text: str) -> Message:

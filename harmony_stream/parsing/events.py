@@ -218,8 +218,24 @@ def join_deltas(events: Iterable[Event]) -> list[Event]:
     ['ab']
     """
     joined: list[Event] = []
-    extend_joining(joined, events)
-    return joined
+    run: list[ContentDelta] = []
+    for event in events:
+        if run and not (isinstance(event, ContentDelta) and event.index == run[0].index):
+            joined.append(_joined(run))
+            run = []
+        if isinstance(event, ContentDelta):
+            run.append(event)
+        else:
+            joined.append(event)
+    return [*joined, _joined(run)] if run else joined
+
+
+def _joined(run: list[ContentDelta]) -> ContentDelta:
+    first, last = run[0], run[-1]
+    if first is last:
+        return first
+    text = "".join(delta.text for delta in run)
+    return ContentDelta(first.header, first.index, text, first.start, last.stop)
 
 
 def extend_joining(events: list[Event], more: Iterable[Event]) -> None:

@@ -428,11 +428,18 @@ def test_thoughts_and_calls_have_no_log_probabilities():
     assert completion["choices"][0].get("logprobs") is None
 
 
-@pytest.mark.parametrize("given", [{"usage": Usage(1, 2)}, {"logprobs": []}])
-def test_a_completion_is_not_asked_for_what_it_does_not_know(given):
-    completion = MessageCollector().completion()
-    with pytest.raises(ValueError, match="a Completion does not know which tokens"):
-        chat_completion(completion, model="gpt-oss-20b", **given)
+def test_a_completion_gives_what_its_events_give():
+    events = events_of(THINK + CALL + "{}<|call|>" + ANSWER)
+    collector = MessageCollector()
+    for event in events:
+        collector.feed(event)
+    made = [
+        chat_completion(
+            source, model="gpt-oss-20b", usage=Usage(1, 2), ids=counted_ids(), clock=int
+        )
+        for source in (events, collector.completion())
+    ]
+    assert made[0] == made[1]
 
 
 # -- Generators --
