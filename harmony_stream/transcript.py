@@ -16,11 +16,8 @@ made of the same slices begin alike; only what differs is compared, to tell the 
 
 from __future__ import annotations
 
-import json
 import operator
 import os
-import struct
-import zlib
 from collections import deque
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple, SupportsIndex, TypeAlias
@@ -58,6 +55,18 @@ from harmony_stream.parsing.parser import EventParser
 from harmony_stream.parsing.states import State
 from harmony_stream.rendering.profiles import GUIDE
 from harmony_stream.rendering.render import Renderer
+from harmony_stream.transcript_files import (
+    FORMAT,
+    Binary,
+    JsonLines,
+    Record,
+    Saved,
+    append,
+    layout_of,
+    malformed_of,
+    replace_file,
+    size_of,
+)
 from harmony_stream.vocabulary import FormattingToken
 
 if TYPE_CHECKING:
@@ -97,7 +106,7 @@ class ChannelUsage:
 
 
 @attrs.frozen
-class Usage:
+class TokenUsage:
     """How many tokens were prompted and sampled.
 
     Attributes:
@@ -249,7 +258,7 @@ class Transcript:
         self._tokens: list[int] = []
         self._mask = bytearray()  # 1 for each sampled token
         # How far the file at a path goes, if this transcript wrote it last.
-        self._saved: _Saved | None = None
+        self._saved: Saved | None = None
 
         # The parser of the piece that is being added, and the place of its first token.
         self._parser: EventParser | None = None
@@ -454,11 +463,11 @@ class Transcript:
         return tuple(sorted(reports, key=lambda each: each.index))
 
     @property
-    def usage(self) -> Usage:
+    def usage(self) -> TokenUsage:
         """How many tokens were prompted and sampled, by channel and kind; all are counted."""
         counts = {channel: list(row) for channel, row in self._counts.items()}
         self._count(counts, self._channel, self._header_stop, len(self._tokens))
-        return Usage({channel: ChannelUsage(*row) for channel, row in counts.items()})
+        return TokenUsage({channel: ChannelUsage(*row) for channel, row in counts.items()})
 
     def training(self) -> TrainingView:
         """All tokens, and which of them were sampled.
@@ -633,16 +642,16 @@ class Transcript:
             ValueError: an id too large for the binary form, which takes four bytes for a token.
         """
         name = os.fspath(path)
-        layout = _layout_of(name)
+        layout = layout_of(name)
         done = self._saved
-        is_own = done is not None and done.path == name and done.size == _size_of(name)
+        is_own = done is not None and done.path == name and done.size == size_of(name)
         first = done.tokens if done is not None and is_own else 0
         records = [layout.record(*record) for record in self._records(first)]
         if is_own:
-            _append(name, b"".join(records))
+            append(name, b"".join(records))
         else:
-            _replace(name, layout.head(self._about()) + b"".join(records))
-        self._saved = _Saved(name, len(self._tokens), os.path.getsize(name))
+            replace_file(name, layout.head(self._about()) + b"".join(records))
+        self._saved = Saved(name, len(self._tokens), os.path.getsize(name))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], renderer: Renderer | None = None) -> Transcript:
@@ -661,9 +670,9 @@ class Transcript:
         name = os.fspath(path)
         with open(name, "rb") as file:
             data = file.read()
-        layout = _Binary if data.startswith(_Binary.magic) else _JsonLines
+        layout = Binary if data.startswith(Binary.magic) else JsonLines
         about, records, size = layout.read(data, name)
-        transcript = cls(renderer, malformed=_malformed_of(about, name))
+        transcript = cls(renderer, malformed=malformed_of(about, name))
         if about.get("vocabulary") != transcript._vocabulary.name:
             raise ValueError(
                 f"{name}: the tokens are of the vocabulary {about.get('vocabulary')!r}, "
@@ -674,18 +683,18 @@ class Transcript:
                 transcript.add_tokens(prompted)
             transcript.feed_many(sampled)
         transcript.end_sample()
-        transcript._saved = _Saved(name, len(transcript), size)
+        transcript._saved = Saved(name, len(transcript), size)
         return transcript
 
     def _about(self) -> dict[str, str | int]:
         return {
-            "format": _FORMAT,
+            "format": FORMAT,
             "version": 1,
             "vocabulary": self._vocabulary.name,
             "malformed": self._malformed.value,
         }
 
-    def _records(self, first: int) -> Iterator[_Record]:
+    def _records(self, first: int) -> Iterator[Record]:
         """The tokens from *first* on: what was prompted, and what was sampled after it.
 
         Between two samples there is always a header that was prompted; so this is enough to tell
@@ -708,133 +717,3 @@ def _ids(tokens: Iterable[SupportsIndex]) -> list[int]:
     if ids and min(ids) < 0:
         raise ValueError(f"token {min(ids)} is negative")
     return ids
-
-
-# --- Files ---------------------------------------------------------------------------------------
-
-_FORMAT = "harmony_stream.transcript"
-
-
-class _Saved(NamedTuple):
-    """What this transcript wrote last: where, how many tokens, and the size of the file."""
-
-    path: str
-    tokens: int
-    size: int
-
-
-_About: TypeAlias = "dict[str, str | int]"
-_Record: TypeAlias = tuple[list[int], list[int]]  # prompted, and sampled after that
-
-
-class _JsonLines:
-    """One object a line: first what the file is, then tokens."""
-
-    @staticmethod
-    def head(about: _About) -> bytes:
-        return json.dumps(about).encode() + b"\n"
-
-    @staticmethod
-    def record(prompted: list[int], sampled: list[int]) -> bytes:
-        fields = {"prompted": prompted, "sampled": sampled}
-        return json.dumps(fields, separators=(",", ":")).encode() + b"\n"
-
-    @staticmethod
-    def read(data: bytes, name: str) -> tuple[_About, list[_Record], int]:
-        """What the file is, its records, and the size of what is whole."""
-        lines = data.splitlines(keepends=True)
-        if lines and not lines[-1].endswith(b"\n"):  # half-written
-            lines.pop()
-        try:
-            about, *rows = map(json.loads, lines)
-            records = [(list(row["prompted"]), list(row["sampled"])) for row in rows]
-        except (ValueError, LookupError, TypeError) as error:
-            raise ValueError(f"{name} is no transcript, or damaged: {error}") from None
-        return about, records, sum(map(len, lines))
-
-
-class _Binary:
-    """A line that names the format; then records: length, CRC-32, and so many bytes.
-
-    The first record is JSON: what the file is. The others: how many tokens were prompted, those,
-    and the sampled ones. All numbers are little-endian and take four bytes.
-    """
-
-    magic = b"harmony_stream transcript\n"
-    frame = struct.Struct("<II")
-
-    @classmethod
-    def head(cls, about: _About) -> bytes:
-        return cls.magic + cls.framed(json.dumps(about).encode())
-
-    @classmethod
-    def record(cls, prompted: list[int], sampled: list[int]) -> bytes:
-        numbers = [len(prompted), *prompted, *sampled]
-        try:
-            return cls.framed(struct.pack(f"<{len(numbers)}I", *numbers))
-        except struct.error:
-            raise ValueError(
-                f"token {max(numbers)} does not fit into four bytes; save as JSON lines (.jsonl)"
-            ) from None
-
-    @classmethod
-    def framed(cls, payload: bytes) -> bytes:
-        return cls.frame.pack(len(payload), zlib.crc32(payload)) + payload
-
-    @classmethod
-    def read(cls, data: bytes, name: str) -> tuple[_About, list[_Record], int]:
-        """What the file is, its records, and the size of what is whole."""
-        payloads, size = [], len(cls.magic)
-        while len(data) >= (begin := size + cls.frame.size):
-            length, crc = cls.frame.unpack_from(data, size)
-            payload = data[begin : begin + length]
-            is_sound = len(payload) == length and zlib.crc32(payload) == crc
-            if not is_sound and begin + length >= len(data):  # half-written
-                break
-            if not is_sound:
-                raise ValueError(f"{name} is damaged at byte {size}")
-            payloads.append(payload)
-            size = begin + length
-        if not payloads:
-            raise ValueError(f"{name} is no transcript: its head is missing")
-        return json.loads(payloads[0]), list(map(cls.tokens_of, payloads[1:])), size
-
-    @staticmethod
-    def tokens_of(payload: bytes) -> _Record:
-        count, *ids = struct.unpack(f"<{len(payload) // 4}I", payload)
-        return ids[:count], ids[count:]
-
-
-def _layout_of(name: str) -> type[_JsonLines] | type[_Binary]:
-    return _JsonLines if name.endswith(".jsonl") else _Binary
-
-
-def _malformed_of(about: _About, name: str) -> str:
-    is_ours = isinstance(about, dict) and about.get("format") == _FORMAT
-    if not is_ours or about.get("version") != 1:
-        raise ValueError(f"{name} is no transcript of version 1, but {about!r}")
-    return str(about.get("malformed"))
-
-
-def _size_of(name: str) -> int | None:
-    try:
-        return os.path.getsize(name)
-    except OSError:
-        return None
-
-
-def _append(name: str, data: bytes) -> None:
-    with open(name, "ab") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _replace(name: str, data: bytes) -> None:
-    """Write a file that is there as a whole or not at all."""
-    second = f"{name}.tmp"
-    with open(second, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(second, name)
