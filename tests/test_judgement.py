@@ -105,6 +105,12 @@ def test_each_run_of_broken_bytes_is_one_fault_at_its_first_byte():
     assert judged(items).header.channel == "a\ufffd"
 
 
+@pytest.mark.parametrize("byte", range(0x80, 0x100))
+def test_each_byte_that_is_no_character_is_a_fault(byte):
+    items = [CHANNEL, b"final", CHANNEL, bytes([byte])]
+    assert ("invalid_utf8_in_header", 3, 0, "") in faults_of(items)
+
+
 def test_the_section_of_a_fault_is_where_it_stands():
     items = [*tokens_of("user"), RESERVED, CHANNEL, *tokens_of("final"), RESERVED, CHANNEL]
     sections = [fault.section for fault in judged(items).faults]

@@ -83,6 +83,8 @@ EXPECTED_START = [
      ["start assistant <|constrain|>json 0:3", "expected_start 0:1", "truncated 3:3"]),
     (None, "<|channel|>final", ["expected_start('final') 0:2"]),
     (None, "<|channel|>", ["expected_start 0:1"]),
+    (None, " <|end|><|channel|>final<|message|>",  # it begins where it came, not where it was due
+     ["start assistant final 2:5", "expected_start 2:3", "truncated 5:5"]),
     (None, "<|channel|><|start|>user<|message|>",
      ["expected_start 0:1", "start user 1:4", "truncated 4:4"]),
     ("user", "<|end|>user<|end|>", ["expected_start('user') 1:2"]),

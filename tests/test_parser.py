@@ -92,6 +92,13 @@ def test_headers_that_are_not_whole_are_kept_as_they_come(feed):
     assert faults_of(events) == ["unexpected_start"]
 
 
+def test_the_faults_of_a_header_taken_at_once_stand_where_they_stood():
+    text = "<|start|>!! a to=<|channel|><|message|>"
+    events = EventParser(None).feed_many(tokens_of(text))
+    assert described(events) == described(events_of(text, None))[:-1]
+    assert [event.start for event in events] == [0, 1, 3, 6]
+
+
 # -- What is no token --
 
 NO_TOKENS = [
