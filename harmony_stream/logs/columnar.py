@@ -80,7 +80,7 @@ def read_parquet(source: Source, options: Options) -> Iterator[Chunk]:
     try:
         parquet = need("pyarrow.parquet").ParquetFile(file)
         columns = _choose(parquet.schema_arrow, options)
-    except (arrow.ArrowException, ValueError, OSError) as error:
+    except (arrow.ArrowException, ValueError, OSError, MemoryError) as error:
         raise LogError(source.name, "", _first_line(error)) from None
     if source.path is None:
         batches = parquet.iter_batches(_ROWS, columns=columns.names)
@@ -105,7 +105,7 @@ def read_arrow(source: Source, options: Options) -> Iterator[Chunk]:
             reader = arrow.ipc.open_stream(source.stream)
             batches = iter(reader)
         columns = _choose(reader.schema, options)
-    except (arrow.ArrowException, ValueError, OSError) as error:
+    except (arrow.ArrowException, ValueError, OSError, MemoryError) as error:
         raise LogError(source.name, "", _first_line(error)) from None
     return group(_records(source.name, batches, columns, options, 1))
 
@@ -163,8 +163,9 @@ def _records(
         for batch in batches:
             yield from _items(source, batch, columns, options, number)
             number += batch.num_rows
-    except (arrow.ArrowException, OSError) as error:
-        reason = f"{_first_line(error)}; what follows cannot be read"
+    except (arrow.ArrowException, ValueError, OSError, MemoryError) as error:
+        # Broken data may also ask for more memory than there is.
+        reason = f"{_first_line(error) or 'broken'}; what follows cannot be read"
         yield LogError(source, f"row {number}", reason)
 
 
