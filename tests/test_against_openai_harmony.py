@@ -427,6 +427,21 @@ DIFFERENCES = [
         "duplicate_constrain: the last wins.",
     ),
     Difference(
+        "the role again in place of a type",
+        ("<|channel|>commentary assistant<|message|>a<|end|>", "assistant"),
+        {"content_type"},
+        lambda p: p.ours.content_type == p.ours.role and p.theirs.content_type is None,
+        "One bare word of the shape of a type is the type. The given role is dropped only where "
+        "the role stands.",
+    ),
+    Difference(
+        "an old separator",
+        ("<|start|>assistant<|channel|>final\x1cjson to=f<|message|>a<|end|>", None),
+        HEADER_FIELDS,
+        lambda p: re.search("[\x1c-\x1f]", p.header),
+        "White space is what `str.isspace` says; for Rust U+001C to U+001F are none.",
+    ),
+    Difference(
         "a recipient in place of the role",
         ("<|start|> to=all functions.f<|message|>a<|end|>", None),
         {"role", "name", "recipient", "content_type"},
