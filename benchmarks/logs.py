@@ -28,7 +28,7 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import openai_harmony  # type: ignore[import-untyped]
+import openai_harmony
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 from parsing import encode, provide_official_file

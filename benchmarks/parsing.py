@@ -98,14 +98,15 @@ def compare(
 def bench_speed(encoding: openai_harmony.HarmonyEncoding, rounds: int) -> None:
     """The two tables of the comparison."""
     print("ns a token                          ours: min    med   theirs: min  med     min   med")
-    for name, text in {"mixed": MIXED, **TEXTS}.items():
-        tokens = encode(completion(text, 9))
-        ours, theirs = partial(feed_each, tokens), partial(poll_each, encoding, tokens)
-        compare(f"feed, all read: {name}", tokens, ours, theirs, rounds)
-    for name, text in {"mixed": MIXED, **TEXTS}.items():
-        tokens = encode(completion(text, 9))
-        ours, theirs = partial(parse_all, tokens), partial(parse_all_there, encoding, tokens)
-        compare(f"feed_many to messages: {name}", tokens, ours, theirs, rounds)
+    texts = {"mixed": MIXED, **TEXTS}
+    streams = {name: encode(completion(text, 9)) for name, text in texts.items()}
+    for name, tokens in streams.items():
+        polled = partial(poll_each, encoding, tokens)
+        compare(f"feed, all read: {name}", tokens, partial(feed_each, tokens), polled, rounds)
+    for name, tokens in streams.items():
+        theirs = partial(parse_all_there, encoding, tokens)
+        title = f"feed_many to messages: {name}"
+        compare(title, tokens, partial(parse_all, tokens), theirs, rounds)
 
 
 def poll_ours(tokens: list[int]) -> None:
@@ -129,7 +130,7 @@ def bench_growth(rounds: int) -> None:
                 one = encode("<|channel|>final<|message|>") + body[:290]
                 tokens = (one + encode("<|end|><|start|>assistant")) * (length // 300 + 1)
             tokens = tokens[:length]
-            jobs = {
+            jobs: dict[str, Callable[[], object]] = {
                 "feed": partial(feed_each, tokens),
                 "many": partial(parse_all, tokens),
                 "polling": partial(poll_ours, tokens),

@@ -15,7 +15,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-import openai_harmony  # type: ignore[import-untyped]
+import openai_harmony
 from side_by_side import ratio, time_by_turns
 
 from harmony_stream import messages, tools
