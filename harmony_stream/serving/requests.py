@@ -1,0 +1,244 @@
+"""Requests of clients: JSON in, what there is to do out, or a `RequestError`.
+
+What the model is to see goes through `harmony_stream.adapters.conversations`. Fields that choose
+between tokens (`temperature`, `tool_choice`, ...) are an engine's business and are left alone; what
+the backend would have to do, and does not, is refused.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from harmony_stream.adapters import (
+    ChatCompletionStream,
+    Chunk,
+    Options,
+    Problem,
+    ResponseStream,
+    join_chunks,
+    sse,
+)
+from harmony_stream.adapters.conversations import (
+    conversation_from_chat,
+    conversation_from_responses,
+)
+from harmony_stream.adapters.conversations_fields import Field
+from harmony_stream.adapters.turn import parse_json, random_id
+from harmony_stream.serving.errors import RequestError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from harmony_stream.adapters.chat_completions import ReasoningKey
+    from harmony_stream.messages import Conversation
+    from harmony_stream.serving.store import ResponseStore
+
+
+def _no_date() -> str | None:
+    return None
+
+
+@attrs.frozen
+class Settings:
+    """How the backend answers.
+
+    Attributes:
+        reasoning_key: of Chat Completions; see `ChatCompletionStream`.
+        date: what the model takes for the current date, asked for with each request.
+        keep_alive: a stream without news sends a comment after so many seconds, and again.
+        on_problem: called with what breaks the format in a completion.
+        ids, clock: see `Options` of the adapters.
+    """
+
+    reasoning_key: ReasoningKey = "reasoning"
+    date: Callable[[], str | None] = _no_date
+    keep_alive: float = 15.0
+    on_problem: Callable[[Problem], None] | None = None
+    ids: Callable[[str], str] = random_id
+    clock: Callable[[], float] = time.time
+
+
+@attrs.frozen
+class Asked:
+    """What a request asks for.
+
+    Attributes:
+        model: its name.
+        conversation: what the model is to see.
+        stream: what turns the events into the chunks of the client's protocol.
+        framing: of these chunks.
+        whole: what they add up to.
+        max_tokens: the most that may be sampled.
+        streams: whether the client wants them one by one.
+        shows_usage: whether it wants to hear what they took.
+        items: input items of a response, if it is to be remembered.
+    """
+
+    model: str
+    conversation: Conversation
+    stream: ChatCompletionStream | ResponseStream
+    framing: sse.Framing
+    whole: Callable[[list[Chunk]], Chunk]
+    max_tokens: int | None
+    streams: bool
+    shows_usage: bool = True
+    items: list[Any] | None = None
+
+
+def body_from(data: bytes) -> dict[str, Any]:
+    """The JSON object of a request.
+
+    Raises:
+        RequestError: it is none.
+
+    >>> body_from(b'{"model": "gpt-oss-20b"}')
+    {'model': 'gpt-oss-20b'}
+    """
+    try:
+        body = parse_json(data.decode())
+    except ValueError as error:
+        raise RequestError(f"The body of the request is not JSON: {error}.") from error
+    if not isinstance(body, dict):
+        raise RequestError("The body of the request is no JSON object.")
+    return body
+
+
+# -- Chat Completions ------------------------------------------------------------------------------
+
+# What would change the answer in a way that nothing here provides for: the values that do not.
+_CHAT_LIMITS: dict[str, tuple[Any, ...]] = {"n": (None, 1), "logprobs": (None, False)}
+
+
+def chat_request(body: Mapping[str, Any], settings: Settings) -> Asked:
+    """What a request to Chat Completions asks for.
+
+    Raises:
+        HarmonyError: it cannot be served.
+    """
+    _refuse_others(body, _CHAT_LIMITS)
+    conversation = conversation_from_chat(
+        _given(body, "messages").value,
+        tools=body.get("tools"),
+        response_format=body.get("response_format"),
+        reasoning_effort=body.get("reasoning_effort"),
+        date=settings.date(),
+    )
+    model = _field(body, "model").text()
+    tools = [tool["function"]["name"] for tool in body.get("tools") or ()]
+    key = settings.reasoning_key
+    streams = _flag(_field(body, "stream"))
+    options = _field(body, "stream_options")
+    return Asked(
+        model,
+        conversation,
+        ChatCompletionStream(model, reasoning_key=key, **_options(settings, tools)),
+        sse.CHAT_COMPLETIONS,
+        join_chunks,
+        _count(body, "max_completion_tokens", "max_tokens"),
+        streams,
+        not streams or (options.value is not None and _flag(options["include_usage"])),
+    )
+
+
+# -- Responses -------------------------------------------------------------------------------------
+
+_RESPONSES_LIMITS: dict[str, tuple[Any, ...]] = {
+    "background": (None, False),
+    "conversation": (None,),
+    "top_logprobs": (None, 0),
+}
+
+# Fields of the request that its response repeats.
+_REPEATED = (
+    *("instructions", "max_output_tokens", "metadata", "parallel_tool_calls"),
+    *("previous_response_id", "reasoning", "store", "temperature", "text", "tool_choice"),
+    *("tools", "top_p", "truncation", "user"),
+)
+
+
+def responses_request(body: Mapping[str, Any], settings: Settings, store: ResponseStore) -> Asked:
+    """What a request to Responses asks for.
+
+    Raises:
+        HarmonyError: it cannot be served.
+    """
+    _refuse_others(body, _RESPONSES_LIMITS)
+    items = [*store.items_before(_field(body, "previous_response_id")), *_items(body)]
+    conversation = conversation_from_responses(
+        items,
+        body.get("instructions"),
+        tools=body.get("tools"),
+        text=body.get("text"),
+        reasoning=body.get("reasoning"),
+        date=settings.date(),
+    )
+    model = _field(body, "model").text()
+    tools = [tool["name"] for tool in body.get("tools") or () if tool["type"] == "function"]
+    fields = {key: body[key] for key in _REPEATED if body.get(key) is not None}
+    return Asked(
+        model,
+        conversation,
+        ResponseStream(model, fields=fields, **_options(settings, tools)),
+        sse.RESPONSES,
+        lambda chunks: dict(chunks[-1]["response"]),
+        _count(body, "max_output_tokens"),
+        _flag(_field(body, "stream")),
+        items=items if _flag(_field(body, "store"), default=True) else None,
+    )
+
+
+def _items(body: Mapping[str, Any]) -> list[Any]:
+    given = _given(body, "input")
+    if isinstance(given.value, str):
+        return [{"role": "user", "content": given.value}]
+    return [item.value for item in given.each()]
+
+
+# -- Both ------------------------------------------------------------------------------------------
+
+
+def _options(settings: Settings, tools: list[str]) -> Options:
+    return {
+        "tools": tools,
+        "on_problem": settings.on_problem,
+        "ids": settings.ids,
+        "clock": settings.clock,
+    }
+
+
+def _field(body: Mapping[str, Any], key: str) -> Field:
+    return Field(body.get(key), key)
+
+
+def _given(body: Mapping[str, Any], key: str) -> Field:
+    field = _field(body, key)
+    if field.value is None:
+        field.fail("is missing", "give what the model is to answer")
+    return field
+
+
+def _refuse_others(body: Mapping[str, Any], limits: Mapping[str, tuple[Any, ...]]) -> None:
+    for key, served in limits.items():
+        if body.get(key) not in served:
+            _field(body, key).fail("is not served here", "leave it out")
+
+
+def _flag(field: Field, *, default: bool = False) -> bool:
+    if field.value is None:
+        return default
+    if not isinstance(field.value, bool):
+        field.fail("is neither true nor false", "give one of them")
+    return field.value
+
+
+def _count(body: Mapping[str, Any], *keys: str) -> int | None:
+    """The first of these limits that is given."""
+    given = (_field(body, key) for key in keys if body.get(key) is not None)
+    for field in given:
+        if type(field.value) is not int or field.value < 1:
+            field.fail("is no number of tokens", "give an integer from 1 on")
+        return int(field.value)
+    return None

@@ -1,0 +1,118 @@
+"""A backend on a real socket of 127.0.0.1, in a thread of this process."""
+
+import contextlib
+import queue
+import socket
+import threading
+import time
+
+import httpx2 as httpx
+import openai
+
+from harmony_stream import ContentDelta, Vocabulary, iter_events
+from harmony_stream.serving import RecordedEngine, Settings, create_app, make_server
+
+PATIENCE = 20
+
+
+def ids(marked_text):
+    return Vocabulary.default().tiktoken_encoding.encode(marked_text, allowed_special="all")
+
+
+THINKING = "<|channel|>analysis<|message|>The table says it.<|end|>"
+ANSWER = f"{THINKING}<|start|>assistant<|channel|>final<|message|>High tide is at noon.<|return|>"
+CALL = (
+    f"{THINKING}<|start|>assistant<|channel|>commentary<|message|>I'll look.<|end|>"
+    "<|start|>assistant<|channel|>commentary to=functions.tide <|constrain|>json<|message|>"
+    '{"at": "Oban"}<|call|>'
+)
+LONG = "<|channel|>final<|message|>" + "wave after wave " * 2000 + "<|return|>"
+
+TIDE = {
+    "name": "tide",
+    "description": "Tells it.",
+    "parameters": {"type": "object", "properties": {"at": {"type": "string"}}},
+}
+CHAT_TOOLS = [{"type": "function", "function": TIDE}]
+RESPONSES_TOOLS = [{"type": "function", **TIDE}]
+
+
+class Recorded(RecordedEngine):
+    """Says when it begins."""
+
+    def __init__(self, recordings, begun, **options):
+        super().__init__(recordings, **options)
+        self._begun = begun
+
+    def sample(self, prompt):
+        self._begun.set()
+        return super().sample(prompt)
+
+
+class Backend:
+    """What tests ask of a running one."""
+
+    def __init__(self, url):
+        self.url = url
+        self.begun = threading.Event()
+        self.replays = queue.Queue()
+        self.problems = []
+
+    def client(self, **options):
+        options = {"timeout": PATIENCE, "max_retries": 0, **options}
+        return openai.OpenAI(base_url=f"{self.url}/v1", api_key="any", **options)
+
+    def async_client(self):
+        return openai.AsyncOpenAI(
+            base_url=f"{self.url}/v1", api_key="any", timeout=60, max_retries=0
+        )
+
+    def replay(self):
+        """The next one that is over."""
+        return self.replays.get(timeout=PATIENCE)
+
+    def request(self, method, path, **options):
+        return httpx.request(method, self.url + path, timeout=PATIENCE, **options)
+
+
+@contextlib.contextmanager
+def running(app):
+    """Serves the app; gives its address."""
+    server = make_server(app)
+    with socket.create_server(("127.0.0.1", 0), backlog=1000) as listening:
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+        thread.start()
+        try:
+            until(lambda: server.started)
+            yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join(PATIENCE)
+            assert not thread.is_alive()
+
+
+@contextlib.contextmanager
+def serving(recordings, speed=None, engine=None, **settings):
+    """Serves recordings, given as marked text or ids by model."""
+    recordings = {
+        model: [ids(turn) if isinstance(turn, str) else turn for turn in turns]
+        for model, turns in recordings.items()
+    }
+    backend = Backend("")
+    engine = engine or Recorded(recordings, backend.begun, speed=speed, on_end=backend.replays.put)
+    app = create_app(engine, Settings(on_problem=backend.problems.append, **settings))
+    with running(app) as backend.url:
+        yield backend
+
+
+def until(is_so):
+    end = time.monotonic() + PATIENCE
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.005)
+
+
+def spoken(tokens, belongs):
+    """The parser's own word: the text of all messages whose header passes."""
+    events = iter_events(tokens)
+    return "".join(e.text for e in events if isinstance(e, ContentDelta) and belongs(e.header))

@@ -1,0 +1,154 @@
+"""The page, in a real browser."""
+
+import html
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from backend_harness import CALL, LONG, PATIENCE, ids, serving
+
+import harmony_stream
+
+BROWSER = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
+FLAGS = (
+    *("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage"),
+)
+needs_browser = pytest.mark.skipif(
+    BROWSER is None, reason="there is no chromium: apt-get install chromium"
+)
+
+BROKEN = (
+    "<|channel|>analysis<|message|><b>Hm</b><|end|>commentary<|message|>So.<|end|>"
+    "<|start|>assistant<|channel|>odd<|message|>Secret<|end|>"
+    '<|start|>assistant<|channel|>commentary to=functions.tide<|message|>{"at":'
+)
+
+
+@pytest.fixture(scope="module")
+def backend():
+    with serving({"call": [CALL], "broken": [BROKEN]}) as running:
+        yield running
+
+
+@pytest.fixture
+def shown(backend, tmp_path):
+    """The page as the browser has it in the end."""
+
+    def dump(query):
+        done = subprocess.run(
+            [
+                *(BROWSER, *FLAGS, f"--user-data-dir={tmp_path}", "--virtual-time-budget=10000"),
+                *("--dump-dom", f"{backend.url}/{query}"),
+            ],
+            capture_output=True,
+            encoding="utf-8",
+            timeout=90,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return dump
+
+
+def cards(page):
+    """Each message as (class, what is read)."""
+    found = re.findall(r'<article class="message ([\w ]+)">(.*?)</article>', page, re.DOTALL)
+    return [(kind, html.unescape(re.sub("<[^>]*>", " ", inner)).split()) for kind, inner in found]
+
+
+def status_of(page):
+    return re.search(r'id="status"[^>]*>([^<]*)<', page)[1]
+
+
+@needs_browser
+def test_the_page_lists_the_recordings_and_waits(shown):
+    page = shown("")
+    assert re.findall("<option[^>]*>(.*?)</option>", page) == ["call", "broken"]
+    assert status_of(page) == "Choose a recording, and play it."
+
+
+@needs_browser
+def test_the_page_shows_thinking_preamble_and_call(shown):
+    page = shown("?model=call")
+    assert cards(page) == [
+        ("analysis", ["thinking", "on", "analysis", "end", "The", "table", "says", "it."]),
+        ("commentary", ["preamble", "on", "commentary", "end", "I'll", "look."]),
+        (
+            "call",
+            [
+                "call",
+                "functions.tide",
+                "on",
+                "commentary",
+                "<|constrain|>json",
+                "call",
+                "{",
+                '"at":',
+                '"Oban"',
+                "}",
+            ],
+        ),
+    ]
+    assert status_of(page).startswith(f"{len(ids(CALL))} tokens, ")
+    assert ", no faults, " in status_of(page)
+
+
+@needs_browser
+def test_the_page_shows_what_breaks_the_format_and_what_must_not_be_executed(shown):
+    page = shown("?model=broken&speed=5000")
+    kinds = [kind for kind, _ in cards(page)]
+    assert kinds == ["analysis", "fault", "commentary", "analysis", "call"]
+    assert "<b>Hm</b>" in cards(page)[0][1], "text is text, not markup"
+    assert cards(page)[1][1][:2] == ["expected", "start"]
+    assert "truncated: must not be executed" in " ".join(cards(page)[-1][1])
+    assert ", 1 fault, " in status_of(page)
+
+
+@needs_browser
+def test_the_page_says_that_the_server_has_refused(shown):
+    page = shown("?model=call&speed=-1")
+    assert status_of(page) == "The server has refused, or gone away."
+
+
+@needs_browser
+def test_closing_the_browser_stops_the_replay(tmp_path):
+    with serving({"long": [LONG]}, speed=50) as backend:
+        browser = subprocess.Popen(
+            [
+                *(BROWSER, *FLAGS, f"--user-data-dir={tmp_path}", "--remote-debugging-port=0"),
+                f"{backend.url}/?model=long",
+            ],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
+        try:
+            backend.begun.wait(60)
+        finally:
+            browser.terminate()
+            browser.communicate(timeout=PATIENCE)
+        replay = backend.replay()
+    assert replay.sent < replay.total
+
+
+# -- What can be told without a browser --
+
+
+def test_the_page_may_load_nothing_from_elsewhere(backend):
+    response = backend.request("GET", "/")
+    assert response.headers["content-security-policy"].startswith("default-src 'none';")
+    assert not re.search(r"(src|href)=\"(?!data:)", response.text)
+    assert "http" not in response.text
+
+
+def test_the_types_that_the_page_names_are_those_of_the_events():
+    page = Path(harmony_stream.__file__).parent / "serving" / "events.html"
+    types = (Path(harmony_stream.__file__).parent / "events.d.ts").read_text()
+    named = re.findall(r'import\("../events"\)\.(\w+)', page.read_text("utf-8"))
+    assert len(named) == 6
+    for name in named:
+        assert re.search(rf"export (interface|type) {name}\b", types)
