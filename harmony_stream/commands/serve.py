@@ -1,0 +1,131 @@
+"""`harmony-stream serve`: token logs as a server of OpenAI's APIs."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import socket
+from contextlib import suppress
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from harmony_stream.commands.inputs import UnreadableError
+from harmony_stream.commands.token_logs import complain, guarded
+from harmony_stream.logs.extras import MissingExtraError
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+
+_SERVE = """\
+Serve token logs as if a model answered: /v1/chat/completions and /v1/responses, streaming and not,
+/v1/models, the parser's events at /events, and at / a page that shows them.
+"""
+_NOTES = """\
+examples:
+  harmony-stream serve examples/two_plus_two.json --speed 30
+  harmony-stream serve call.jsonl answer.jsonl --port 0
+
+The model gpt-oss-20b (--model) answers the first turn of a conversation with the first completion
+of the logs, the next turn with the next one: send the results of tools, and the next log continues.
+Each log is a model as well, by the name of its file, and each of its completions: batch:2. Of a
+whole stream, which begins with <|start|>, the assistant's turns are served.
+
+exit status: 2 for logs or an address that cannot be used; 130 after Ctrl-C.
+"""
+_EXTRA = ("starlette", "uvicorn")
+_PENDING_CONNECTIONS = 2048
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Declare the command and its arguments."""
+    parser = commands.add_parser(
+        "serve",
+        help="serve token logs to clients of OpenAI's APIs",
+        description=_SERVE,
+        epilog=_NOTES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("logs", metavar="LOG", nargs="+", help="a token log")
+    parser.add_argument("--host", default="127.0.0.1", help="where to listen (127.0.0.1)")
+    parser.add_argument(
+        "--port", type=_port, default=8000, help="where to listen (8000); 0: any that is free"
+    )
+    parser.add_argument(
+        "--speed",
+        type=_speed,
+        metavar="TOKENS_PER_SECOND",
+        help="answer in time; without it, as fast as the client reads",
+    )
+    parser.add_argument(
+        "--model", default="gpt-oss-20b", help="the name of all logs together (gpt-oss-20b)"
+    )
+    parser.set_defaults(run=run)
+
+
+def _port(text: str) -> int:
+    port = int(text)
+    if not 0 <= port < 2**16:
+        raise argparse.ArgumentTypeError(f"{text} is not a number from 0 to {2**16 - 1}")
+    return port
+
+
+def _speed(text: str) -> float:
+    speed = float(text)
+    if not 0 < speed < math.inf:
+        raise argparse.ArgumentTypeError(f"{text} is not a number above 0")
+    return speed
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Serve until Ctrl-C; give the exit status."""
+    return guarded(lambda: _serve(arguments))
+
+
+def _serve(arguments: argparse.Namespace) -> int:
+    for module in _EXTRA:
+        _need(module)
+    from harmony_stream.serving import make_server
+
+    server = make_server(_app(arguments))
+    with _listen(arguments.host, arguments.port) as listening:
+        host, port = listening.getsockname()[:2]
+        address = f"[{host}]" if ":" in host else host
+        _tell(f"http://{address}:{port}/ shows the logs; http://{address}:{port}/v1 serves them")
+        server.run(sockets=[listening])
+    return 0
+
+
+def _need(module: str) -> None:
+    try:
+        import_module(module)
+    except ImportError as error:
+        raise MissingExtraError(module, "serve") from error
+
+
+def _app(arguments: argparse.Namespace) -> Starlette:
+    from harmony_stream import serving
+
+    try:
+        recordings = serving.load_recordings(arguments.logs, name=arguments.model, report=complain)
+    except ValueError as error:
+        raise UnreadableError(str(error)) from error
+    _tell(f"models: {', '.join(recordings)}")
+    engine = serving.RecordedEngine(recordings, speed=arguments.speed, on_end=_tell)
+    return serving.create_app(engine, serving.Settings(on_problem=_tell_problem))
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=_PENDING_CONNECTIONS)
+    except OSError as error:
+        raise UnreadableError(f"cannot listen on {host}, port {port}: {error.strerror}") from error
+
+
+def _tell(news: object) -> None:
+    with suppress(OSError):  # nobody has to read it
+        print(news, flush=True)
+
+
+def _tell_problem(problem: object) -> None:
+    complain(getattr(problem, "message", problem))
