@@ -16,7 +16,6 @@ import pytest
 
 from harmony_stream import LoadError, Vocabulary, cli, iter_events
 from harmony_stream.commands import replay as replay_command
-from harmony_stream.token_log import TokenLogError, parse_log
 
 START, CHANNEL, MESSAGE, END, RETURN, CALL = 200006, 200005, 200008, 200007, 200002, 200012
 FINAL, ANALYSIS, COMMENTARY, ASSISTANT = 17196, 35644, 12606, 173781
@@ -261,58 +260,81 @@ def test_a_dash_is_standard_input(stdin, capsys):
 # -- What is refused --
 
 ID = "a token id, an integer from 0 to 4294967295"
+WORD = "a token id was expected, an integer from 0 to 4294967295"
+FORMATS = "as no known format does; known are ids, json, jsonl, sse, npy, npz, parquet, arrow"
 REFUSED = {
-    b"": "1: empty, expected token ids",
-    b" \n\t ": "1: empty, expected token ids",
-    b"1 2\n3 \xff": "2: not UTF-8: byte 0xff",
-    b"\xff\xfe1\x00": "1: not UTF-8: byte 0xff",
-    b"1 2\n-5": f'2: "-5" where {ID} was expected',
-    b"1\n\n2.0": f'3: "2.0" where {ID} was expected',
-    b"1_000": f'1: "1_000" where {ID} was expected',
-    "٣".encode(): f'1: "\\u0663" where {ID} was expected',
-    b"4294967296": f'1: "4294967296" where {ID} was expected',
-    b"9" * 5000: f'1: "{"9" * 39}... where {ID} was expected',
-    b"1, 2": f'1: "1," where {ID} was expected',
-    b"1 2\n[3]": f'2: "[3]" where {ID} was expected',
-    b"data: {}": f'1: "data:" where {ID} was expected',
-    b"\x1b[2J": f'1: "\\u001b[2J" where {ID} was expected',
-    b"[1, 2, -3]": f"1: item 2 of the array is -3, expected {ID}",
-    b"[\n1,\n 2,\n\n 3.5]": f"5: item 2 of the array is 3.5, expected {ID}",
-    b"\n[true]": f"2: item 0 of the array is true, expected {ID}",
-    b"[1, null]": f"1: item 1 of the array is null, expected {ID}",
-    b"[1, [2]]": f"1: item 1 of the array is an array, expected {ID}",
-    b'[{"token_ids": [1]}]': f"1: item 0 of the array is an object, expected {ID}",
-    b'[1, "2"]': f'1: item 1 of the array is "2", expected {ID}',
-    b"[1, NaN]": f"1: item 1 of the array is NaN, expected {ID}",
-    b"[1, 4294967296]": f"1: item 1 of the array is 4294967296, expected {ID}",
-    b"[1" + b"0" * 60 + b"]": f"1: item 0 of the array is 1{'0' * 39}..., expected {ID}",
-    b"[" + b"9" * 5000 + b"]": f"1: a number with too many digits, expected {ID}",
-    b"[" * 100_000: "1: JSON that is nested too deeply",
-    b"[1,\n2,": "2: not JSON: the JSON is cut off",
-    b"[1,\n2 3]": "2: not JSON: Expecting ',' delimiter at column 3",
-    b"[1]\n[2]": "2: not JSON: Extra data at column 1",
-    b'{"token_ids": [1]}\n{"token_ids": [1, 2': "2: not JSON: the JSON is cut off",
-    b'{"token_ids": [1]}\n{"token_i': "2: not JSON: the JSON is cut off",
-    b'{"token_ids": [1]}\n[1, 2]': "2: an array where an object was expected, as in line 1",
-    b'{"token_ids": [1]}\n7': "2: 7 where an object was expected, as in line 1",
-    b'{"ids": [1]}': "1: no field token_ids, completion_ids or tokens",
-    b'{"tokens": null}': "1: tokens is null, expected an array of token ids",
-    b'{"tokens": [1]}\r\n{"tokens": [1, [2]]}': f"2: item 1 of tokens is an array, expected {ID}",
-    b'{"tokens": [1]}\n{"tokens": [1, false]}': f"2: item 1 of tokens is false, expected {ID}",
-}  # fmt: skip
+    b"": "empty, expected token ids",
+    b" \n\t ": "empty, expected token ids",
+    b"1 2\n3 \xff": f'line 2: "\\\\xff" where {WORD}',
+    b"\xff\xfe1\x00": f"begins with b'\\xff\\xfe1\\x00', {FORMATS}",
+    b"1 2\n-5": f'line 2: "-5" where {WORD}',
+    b"1\n\n2.0": f'line 3: "2.0" where {WORD}',
+    b"1_000": f'line 1: "1_000" where {WORD}',
+    b"4294967296": f'line 1: "4294967296" where {WORD}',
+    b"9" * 5000: f'line 1: "{"9" * 39}... where {WORD}',
+    b"1 2\n[3]": f'line 2: "[3]" where {WORD}',
+    b"\x1b[2J": f"begins with b'\\x1b[2J', {FORMATS}",
+    b"[1, 2, -3]": f"line 1: item 2 of the completion is -3, expected {ID}",
+    b"\n[true]": f"line 2: item 0 of the completion is true, expected {ID}",
+    b"[1, null]": f"line 1: item 1 of the completion is null, expected {ID}",
+    b"[1, [2]]": f"line 1: item 1 of the completion is an array, expected {ID}",
+    b'[1, "2"]': f'line 1: item 1 of the completion is "2", expected {ID}',
+    b"[1, NaN]": f"line 1: item 1 of the completion is NaN, expected {ID}",
+    b"[1, 4294967296]": f"line 1: item 1 of the completion is 4294967296, expected {ID}",
+    b"[" + b"9" * 5000 + b"]": "line 1: a number with too many digits; what follows cannot be read",
+    b"[" * 100_000: "line 1: JSON that is nested too deeply; what follows cannot be read",
+    b"\n[\n1,\n2,\n\n3.5]": (
+        f"row 1, which begins in line 2: item 2 of the completion is 3.5, expected {ID}"
+    ),
+    b"[1,\n2,": "line 1: not JSON: it is cut off; what follows cannot be read",
+    b'{"token_ids": [1, 2': "line 1: the last line is cut off",
+    b'{"tokens": [1]}\r\n{"tokens": [1, [2]]}': (
+        f"line 2: item 1 of the completion is an array, expected {ID}"
+    ),
+    b'{"tokens": [1]}\n{"tokens": [-1]}\n{"tokens": [1]}': (
+        f"line 2: item 0 of the completion is -1, expected {ID}"
+    ),
+}
 
 
 @pytest.mark.parametrize("content", REFUSED, ids=lambda content: repr(content[:40]))
 def test_a_bad_log_is_refused_as_a_whole_with_file_line_and_reason(content, log, capsys):
     path = log(content)
     assert cli.main(["replay", path]) == 2
-    assert capsys.readouterr() == ("", f"harmony-stream: {path}:{REFUSED[content]}\n")
+    assert capsys.readouterr() == ("", f"harmony-stream: {path}: {REFUSED[content]}\n")
+
+
+def test_a_last_line_that_is_cut_off_is_reported_and_left_out(log, capsys):
+    path = log(json.dumps({"token_ids": TOKENS}) + '\n{"token_ids": [1, 2')
+    assert cli.main(["replay", path]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == f"harmony-stream: {path}: line 2: the last line is cut off\n"
+    assert (
+        captured.out
+        == "assistant final | answer\n  Hi\n-- return\n\n5 tokens, 1 message, 0 problems\n"
+    )
+
+
+def test_records_can_be_chosen(replay):
+    lines = "\n".join(json.dumps({"token_ids": final(word)}) for word in ("a", "b", "c"))
+    shown = replay(lines, "--record", "1,3")
+    assert [line for line in shown.splitlines() if line.startswith("=")] == [
+        "== line 1 ==",
+        "== line 3 ==",
+    ]
+
+
+def test_a_choice_of_records_that_is_none_is_refused(log, capsys):
+    with pytest.raises(SystemExit) as caught:
+        cli.main(["replay", log(TOKENS), "--record", "3-1"])
+    assert caught.value.code == 2
+    assert "expected numbers from 1, such as 3,10-20" in capsys.readouterr().err
 
 
 def test_bad_standard_input_is_refused_in_the_same_way(stdin, capsys):
     stdin(b"1 2 x")
     assert cli.main(["replay", "-"]) == 2
-    assert capsys.readouterr().err.startswith('harmony-stream: <stdin>:1: "x" where a token id')
+    assert capsys.readouterr().err.startswith('harmony-stream: <stdin>: line 1: "x" where')
 
 
 @pytest.mark.parametrize(
@@ -341,11 +363,6 @@ def test_a_damaged_vocabulary_is_told_in_one_line(log, capsys, monkeypatch):
     assert cli.main(["replay", log(TOKENS)]) == 2
     expected = "vocabulary o200k_harmony.bin: the data of the library are damaged"
     assert capsys.readouterr().err == f"harmony-stream: {expected}\n"
-
-
-def test_the_error_of_a_log_says_its_line():
-    with pytest.raises(TokenLogError, match=r"^line 2: not UTF-8: byte 0xff$"):
-        parse_log(b"1\n\xff")
 
 
 # -- Options --

@@ -22,7 +22,7 @@ FLOORS = [
     ["encoding"],
     ["streamable"],
     ["grammar", "adapters"],
-    ["logs", "token_log"],
+    ["logs"],
     ["inspector", "serving"],
     ["commands", "cli"],
     ["__main__"],

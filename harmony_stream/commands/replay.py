@@ -7,18 +7,20 @@ import json
 import math
 import sys
 import time
+from itertools import chain
 from typing import TYPE_CHECKING
 
-from harmony_stream.commands.inputs import UnreadableError, name_of, read_bytes
 from harmony_stream.commands.screen import Screen
+from harmony_stream.commands.token_logs import add_options, complain, options_of, place_of
+from harmony_stream.logs import LogError, LogRecord, Selection, is_whole, read_log, select
 from harmony_stream.messages import Role
 from harmony_stream.parsing.events import Event, Malformed
 from harmony_stream.parsing.parser import iter_events
-from harmony_stream.token_log import Record, TokenLogError, parse_log
-from harmony_stream.vocabulary import FormattingToken, Vocabulary
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
+
+    from harmony_stream.logs.source import Place
 
 _PROBLEMS = 1
 _WHOLE_STREAM = "none"
@@ -28,8 +30,10 @@ _REPLAY = """\
 Show a token log as the stream that it was: who speaks on which channel, the thinking dimmed, tool
 calls with name and arguments, and what breaks the format, with its position.
 
-FILE holds token ids: a JSON array, ids with white space between them, or JSON objects, one a line,
-with the ids in a field token_ids, completion_ids or tokens. Each such line is a stream of its own.
+FILE holds token ids: a JSON array, ids with white space between them, lines of JSON with the ids in
+a field such as token_ids, a capture of server-sent events (vLLM, SGLang, llama.cpp), .npy, .npz,
+Parquet or Arrow; gzip and zstd are undone. Each record of it is a stream of its own. The format and
+the place of the ids are found by looking, or told.
 
 A log that begins with <|start|> is taken for a whole stream, another one for a completion: what was
 sampled after a prompt that ends with <|start|>assistant. --role says otherwise.
@@ -39,11 +43,15 @@ examples:
   harmony-stream replay examples/tool_call.json
   harmony-stream replay --speed 30 examples/emoji_and_cjk.json
   harmony-stream replay --events examples/malformed.txt | head
+  harmony-stream replay --record 3,10-12 examples/batch.jsonl
   echo 200005 17196 200008 13225 200002 | harmony-stream replay -
 
 Colours need a terminal and rich, which comes with harmony-stream[cli]; without them, or where
 NO_COLOR is set, the same is shown as plain text. Control characters of the text are written as
 \\x1b, and content is set in by two columns.
+
+A log with a record that cannot be read is refused as a whole, but for a last line that is cut off,
+as in a log that is still being written: that one is reported and left out.
 
 exit status: 0 if the log could be read, also if what it says breaks the format; 1 if it does and
 --strict is given; 2 for a file or an argument that cannot be used, of which nothing is shown, and
@@ -76,6 +84,10 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     replay.add_argument(
         "--strict", action="store_true", help="exit with status 1 if anything breaks the format"
     )
+    replay.add_argument(
+        "--record", type=_selection, metavar="N,M-K", help="show these records only, from 1"
+    )
+    add_options(replay)
     replay.set_defaults(run=run)
 
 
@@ -86,32 +98,56 @@ def _speed(text: str) -> float:
     return speed
 
 
+def _selection(text: str) -> Selection:
+    try:
+        return Selection.parse(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Replay the log; give the exit status."""
-    records = _load(arguments.file)
     play = _print_events if arguments.events else Screen(sys.stdout).play
     problems = 0
-    for record in records:
-        tokens = _paced(record.tokens, arguments.speed) if arguments.speed else record.tokens
-        title = "" if record.line is None else f"line {record.line}"
-        events = iter_events(tokens, _role(record.tokens, arguments.role))
-        problems += play(title, len(record.tokens), events)
+    records = _records(arguments)
+    first, second = next(records, None), next(records, None)
+    for record in chain(filter(None, (first, second)), records):
+        ids = list(record.completion)
+        tokens = _paced(ids, arguments.speed) if arguments.speed else ids
+        events = iter_events(tokens, _role(record, arguments.role))
+        problems += play(record.place if second else "", len(ids), events)
     return _PROBLEMS if problems and arguments.strict else 0
 
 
-def _load(path: str) -> list[Record]:
-    try:
-        return parse_log(read_bytes(path))
-    except TokenLogError as error:
-        raise UnreadableError(f"{name_of(path)}:{error.line}: {error.reason}") from error
+def _records(arguments: argparse.Namespace) -> Iterator[LogRecord]:
+    """The records to be shown; before the first one is, all are read once.
+
+    Raises:
+        LogError: a record cannot be read. A line that is not yet whole is reported, and left out.
+    """
+    place = place_of(arguments.file)
+    errors: list[LogError] = []
+    records = _read(place, arguments, errors.append)
+    kept = records if isinstance(place, str) else list(records)
+    number = sum(1 for _ in kept)
+    for error in errors:
+        if not (error.is_cut and number):
+            raise error
+        complain(error)
+    return _read(place, arguments, errors.append) if isinstance(place, str) else iter(kept)
 
 
-def _role(tokens: list[int], wanted: str | None) -> str | None:
+def _read(
+    place: Place, arguments: argparse.Namespace, report: Callable[[LogError], None]
+) -> Iterator[LogRecord]:
+    records = read_log(place, options_of(arguments), report=report)
+    return select(records, arguments.record) if arguments.record else records
+
+
+def _role(record: LogRecord, wanted: str | None) -> str | None:
     if wanted is not None:
         return None if wanted == _WHOLE_STREAM else wanted
-    kind = Vocabulary.default().formatting_tokens.get(tokens[0]) if tokens else None
-    is_whole = kind in (FormattingToken.START, FormattingToken.START_OF_TEXT)
-    return None if is_whole else Role.ASSISTANT
+    return None if is_whole(record.completion) else Role.ASSISTANT
 
 
 def _paced(tokens: Iterable[int], speed: float) -> Iterator[int]:

@@ -42,6 +42,17 @@ _Value = TypeVar("_Value")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments that say which logs to read, and how."""
     parser.add_argument("logs", metavar="LOG", nargs="+", help="a token log; - for standard input")
+    add_options(parser)
+    parser.add_argument(
+        "--strict", action="store_true", help="stop at the first record that cannot be read"
+    )
+    parser.add_argument(
+        "--jobs", type=_jobs, default=1, metavar="N", help="work in so many processes (1)"
+    )
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments that say what need not be found by looking."""
     parser.add_argument("--format", choices=FORMATS, help="the format of the logs")
     parser.add_argument(
         "--ids",
@@ -52,12 +63,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--lengths", metavar="PATH", help="in the same way, how many ids of a padded row count"
     )
     parser.add_argument("--pad-id", type=int, metavar="ID", help="what rows are padded with")
-    parser.add_argument(
-        "--strict", action="store_true", help="stop at the first record that cannot be read"
-    )
-    parser.add_argument(
-        "--jobs", type=_jobs, default=1, metavar="N", help="work in so many processes (1)"
-    )
+
+
+def options_of(arguments: argparse.Namespace) -> Options:
+    """What was said of the log."""
+    return Options(arguments.format, arguments.ids, arguments.lengths, arguments.pad_id)
 
 
 def _jobs(text: str) -> int:
@@ -101,7 +111,7 @@ def results(arguments: argparse.Namespace, make: Callable[[Batch], _Value]) -> I
     """
     handle = partial(_handle, make, arguments.strict)
     reports = 0
-    with progress_on(sys.stderr, list(map(_place, arguments.logs))) as progress:
+    with progress_on(sys.stderr, list(map(place_of, arguments.logs))) as progress:
         for part in in_order(handle, _chunks(arguments, progress), arguments.jobs):
             for error in part.errors:
                 reports += 1
@@ -113,15 +123,16 @@ def results(arguments: argparse.Namespace, make: Callable[[Batch], _Value]) -> I
         complain(f"and {reports - _MOST_REPORTS} records more that cannot be read")
 
 
-def _place(log: str) -> Place:
-    return sys.stdin.buffer if log == "-" else log
+def place_of(log: str) -> Place:
+    """The file, or standard input for `-`."""
+    return open(0, "rb", closefd=False) if log == "-" else log
 
 
 def _chunks(arguments: argparse.Namespace, progress: Progress) -> Iterator[Chunk]:
-    options = Options(arguments.format, arguments.ids, arguments.lengths, arguments.pad_id)
+    options = options_of(arguments)
     done = 0
     for log in arguments.logs:
-        place = _place(log)
+        place = place_of(log)
         yield from read_chunks(place, options, partial(progress.move, done))
         done += size_of(place) or 0
 

@@ -98,6 +98,8 @@ def name_of(place: Place) -> str:
     if isinstance(place, str | os.PathLike):
         return os.fspath(place)
     name = getattr(place, "name", None)
+    if name == 0:  # how a file is called that was opened by the number of standard input
+        return "<stdin>"
     return name if isinstance(name, str) else "<stream>"
 
 

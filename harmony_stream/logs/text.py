@@ -188,7 +188,8 @@ def _document(source: Source, options: Options) -> Iterator[Item]:
             try:
                 yield from records_of(value, options, source.name, number, "row")
             except ValueError as error:
-                yield LogError(source.name, f"row {number}", str(error))
+                place = f"row {number}, which begins in line {window.begin}"
+                yield LogError(source.name, place, str(error))
     except ValueError as error:
         reason = f"{error}; what follows cannot be read"
         yield LogError(source.name, f"line {window.line}", reason, isinstance(error, _CutError))
@@ -204,6 +205,8 @@ class _Window:
         self._at = 0
         self._is_whole = False
         self._lines = 1
+        self.begin = 1
+        """The line in which the last value began."""
 
     @property
     def line(self) -> int:
@@ -258,6 +261,7 @@ class _Window:
             raise ValueError(f"not JSON: {quote(found)} behind a value")
 
     def _value(self) -> Any:  # noqa: ANN401 - JSON
+        self.begin = self.line
         while True:
             try:
                 value, at = _DECODER.raw_decode(self._text, self._at)
