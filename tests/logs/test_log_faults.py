@@ -234,7 +234,11 @@ def test_plain_ids_may_be_longer_than_what_is_read_at_once(monkeypatch):
         (b"[[5]\n[6]]", ("line 2", 'not JSON: "[" behind a value; what follows cannot be read'), 1),
         (b"[[5]] 6", ("line 1", 'not JSON: "6" behind a value; what follows cannot be read'), 1),
         (b"[[5],\n[6}]", ("line 2", "not JSON: Expecting ',' delimiter; what"), 1),
-        (b"[[5], [-6], [7]]", ("row 2", f"item 0 of the completion is -6, {EXPECTED}"), 2),
+        (
+            b"[[5], [-6], [7]]",
+            ("row 2, which begins in line 1", f"item 0 of the completion is -6, {EXPECTED}"),
+            2,
+        ),
         (b"[[5], \xff]", ("line 1", "not UTF-8: byte 0xff; what follows cannot be read"), 0),
         (b"[[5], " + DEEP, ("line 1", "JSON that is nested too deeply; what follows"), 1),
         (b"[[5], [%s]]" % (b"9" * 5000), ("line 1", "a number with too many digits; what"), 1),
