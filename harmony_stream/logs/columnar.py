@@ -22,7 +22,7 @@ from harmony_stream.logs.layouts import ID_FIELDS, LENGTH_FIELDS, PROMPT_FIELDS
 from harmony_stream.logs.records import EXPECTED, Ids, Item, LogError, LogRecord, Options, sound
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from harmony_stream.logs.source import Source
 
@@ -107,7 +107,14 @@ def read_arrow(source: Source, options: Options) -> Iterator[Chunk]:
         columns = _choose(reader.schema, options)
     except (arrow.ArrowException, ValueError, OSError, MemoryError) as error:
         raise LogError(source.name, "", _first_line(error)) from None
-    return group(_records(source.name, batches, columns, options, 1))
+    return group(_records(source.name, _validated(batches), columns, options, 1))
+
+
+def _validated(batches: Iterable[Any]) -> Iterator[Any]:
+    """Arrow believes what a file says of its own layout: damaged offsets lead anywhere."""
+    for batch in batches:
+        batch.validate(full=True)
+        yield batch
 
 
 def _first_line(error: Exception) -> str:
