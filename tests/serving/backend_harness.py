@@ -6,7 +6,6 @@ import socket
 import threading
 import time
 
-import httpx2 as httpx
 import openai
 
 from harmony_stream import ContentDelta, Vocabulary, iter_events
@@ -72,7 +71,9 @@ class Backend:
         return self.replays.get(timeout=PATIENCE)
 
     def request(self, method, path, **options):
-        return httpx.request(method, self.url + path, timeout=PATIENCE, **options)
+        # The HTTP client that openai brings, whichever it is in this version.
+        with openai.DefaultHttpxClient(timeout=PATIENCE) as client:
+            return client.request(method, self.url + path, **options)
 
 
 @contextlib.contextmanager
