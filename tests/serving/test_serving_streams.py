@@ -313,7 +313,7 @@ def test_a_server_that_stops_does_not_wait_for_its_streams():
         next(iter(stream))
     assert_stopped_early(backend)
     # An error of openai's in version 3, one of its HTTP client in version 2.
-    with pytest.raises(Exception, match="Connection error|peer closed connection"):
+    with pytest.raises(Exception, match=r"Connection error|peer closed connection"):
         list(stream)
 
 
