@@ -9,7 +9,7 @@ from importlib import metadata
 from io import TextIOWrapper
 from typing import TYPE_CHECKING
 
-from harmony_stream.commands import check, convert, render, replay, stats, tools
+from harmony_stream.commands import check, convert, render, replay, serve, stats, tools
 from harmony_stream.commands.inputs import UnreadableError
 from harmony_stream.commands.screen import VISIBLE_LINE
 from harmony_stream.errors import HarmonyError
@@ -22,7 +22,7 @@ _TROUBLE, _INTERRUPTED, _BROKEN_PIPE = 2, 128 + 2, 128 + 13
 _DESCRIPTION = "Read and write the harmony format, in which the gpt-oss models speak."
 
 # In the order in which the help lists them.
-_COMMANDS = (replay, check, stats, convert, render, tools)
+_COMMANDS = (replay, check, stats, convert, serve, render, tools)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -396,7 +396,7 @@ class _Reader:
     def refuses(self, word: _Word, channel: str | None, recipient: str | None) -> bool:
         """Whether a word in the role's place is neither a role nor the name of a tool."""
         may_be_tool = channel != "final" and recipient in NOT_TOOLS and _NAME.fullmatch(word.text)
-        return not (_is_known_role_word(word.text) or may_be_tool)
+        return not (is_role_word(word.text) or may_be_tool)
 
     def read_role(
         self, channel: str | None, recipient: str | None
@@ -498,7 +498,12 @@ def _known_role(word: str) -> tuple[Role, str | None] | None:
     return known, _readable(name) if name else _name_of(known)
 
 
-def _is_known_role_word(word: str) -> bool:
+def is_role_word(word: str) -> bool:
+    """Whether a word is read as a role: `user`, `user:name`, and also `useruser`, `userfinal`.
+
+    >>> is_role_word("assistantfinal"), is_role_word("functions.f")
+    (True, False)
+    """
     return bool(_known_role(word) or _REPEATED_ROLE.fullmatch(word.lower()))
 
 

@@ -312,6 +312,9 @@ class Vocabulary:
         # By value, but without the tables, which fill again.
         return (Vocabulary, (self.name, self._pattern, dict(self.special_tokens), self._tokens()))
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Vocabulary:
+        return self  # nothing in it changes, but for what was looked up
+
     def is_special_token(self, token: int) -> bool:
         """Whether this is the id of a special token.
 
@@ -558,6 +561,9 @@ def _checked(
 ) -> Vocabulary:
     if pattern is None:
         raise LoadError(path, "no single pattern that splits text", remedy="give it as pat_str=...")
+    for text in special:
+        if not text or any("\ud800" <= character <= "\udfff" for character in text):
+            raise LoadError(path, f"{text!r} spells no special token", remedy=_REMEDY_IDS)
     if missing := [which for which in FormattingToken if which not in {*special, *_OPTIONAL}]:
         raise LoadError(path, f"no id for {', '.join(missing)}", remedy=_REMEDY_IDS)
     if not tokens:

@@ -59,6 +59,7 @@ _END_KINDS = {
     TokenKind.END_OF_STREAM: EndKind.TRUNCATED,
 }
 _REAL_ENDS = (EndKind.END, EndKind.RETURN, EndKind.CALL)
+_EXPECTED = {state: expected_in(state) for state in State}
 _STATE_OF_SECTION = {section: State(section.value) for section in Section}
 
 
@@ -256,7 +257,7 @@ class Machine:
         span = (self._start, piece.start) if text else (piece.start, piece.stop)
         if self._opening is Opening.IMPLIED:
             fault = self._expected_start(piece)
-            return [Malformed(fault.error, text, *span) if text else fault]
+            return list(filter(_is_fed, [Malformed(fault.error, text, *span) if text else fault]))
         of_tokens = tuple(fault for fault in judgement.faults if fault.kind not in WORD_FAULTS)
         error = self._error(_fault_of(cell), piece)
         before = self._faults(judgement._replace(faults=of_tokens), piece)
@@ -290,13 +291,16 @@ class Machine:
 
     def _break_off_at_limit(self, piece: Piece) -> list[Event]:
         room = self._max_header_length - self._length
-        if room and isinstance(piece.item, str | bytes):
+        if room > 0 and isinstance(piece.item, str | bytes):
             # Where marked text is cut must not matter: it fills the header up to the limit.
             head = self._piece(piece.item[:room], piece.start, piece.start + room)
             tail = self._piece(piece.item[room:], piece.start + room, piece.stop)
             return self._step(head) + self._step(tail)
         judgement = self._judge(closed=False)
-        events = self._begin_content(judgement, piece, FaultKind.MISSING_MESSAGE)
+        at_fault = piece
+        if isinstance(piece.item, str | bytes):
+            at_fault = self._piece(piece.item[:1], piece.start, piece.start + 1)
+        events = self._begin_content(judgement, at_fault, FaultKind.MISSING_MESSAGE)
         return events + self._step(piece)
 
     def _reopen(self, piece: Piece, cell: Cell) -> list[Event]:
@@ -337,7 +341,7 @@ class Machine:
             return []
         text = self._held.decode("utf-8", "replace")
         self._held = b""
-        return [self._content(text, self._mark, stop)]
+        return list(filter(_is_fed, [self._content(text, self._mark, stop)]))
 
     def _ignore(self, piece: Piece, cell: Cell) -> list[Event]:
         if self._state is EXPECT_START and self._is_very_start(piece):
@@ -401,8 +405,9 @@ class Machine:
 
     def _expected_start(self, end: Piece) -> Malformed:
         """The fault of an implied header, at its first item, or at the token that closed it."""
-        item = self._items[0] if self._items else end.item
-        stop = self._stops[0] if self._items else end.stop
+        items: list[tuple[Item | None, int]] = list(zip(self._items, self._stops, strict=True))
+        fed = [pair for pair in items if pair[1] > 0]
+        item, stop = (fed or items or [(end.item, end.stop)])[0]
         error = self._make_error(FaultKind.EXPECTED_START, self._first, item, "", EXPECT_START)
         return Malformed(error, "", self._first, stop)
 
@@ -419,7 +424,7 @@ class Machine:
             token_text=word or ("" if item is None else text_of(self._vocabulary, (item,))),
             state=state.value,
             header_text="" if self._state is CONTENT else self._header_text(),
-            expected=WORD_FAULTS.get(kind) or expected_in(state),
+            expected=WORD_FAULTS.get(kind) or _EXPECTED[state],
         )
 
     def _header_text(self) -> str:

@@ -51,7 +51,8 @@ class EventParser(Machine):
 
     Events follow the grammar
     ``(Malformed | MessageStart (ContentDelta | Malformed)* MessageEnd)*``.
-    Not for several threads at once; `copy` and pickle work at any point.
+    Not for several threads at once; `copy` and pickle work at any point (a pickle holds the
+    vocabulary by reference if it is the default, else by value).
 
     Args:
         role: whose header the prompt opened: with `"assistant"` (the default) the prompt ended
@@ -167,14 +168,14 @@ class EventParser(Machine):
 
     def copy(self) -> EventParser:
         """A parser in the same state, which goes its own way from here."""
-        twin = EventParser.__new__(EventParser)
+        twin = type(self).__new__(type(self))
         twin.__setstate__(self.__getstate__())
         return twin
 
     __copy__ = copy
 
     def __getstate__(self) -> dict[str, Any]:
-        names = (*Machine.__slots__, *self.__slots__)
+        names = (*Machine.__slots__, *EventParser.__slots__)
         return {name: getattr(self, name) for name in names if name not in ("_ready", "_parts")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -235,6 +236,7 @@ class EventParser(Machine):
                 data = self._parts[token]
                 if data is not None:
                     return tuple(self._feed_content(data, 1))
+        self._refuse_if_closed()
         number = _token_id(token)
         self._take(int)
         data = self._bytes_of(number) if self._is_in_content() else None
@@ -252,6 +254,7 @@ class EventParser(Machine):
         >>> [event.to_dict()["type"] for event in events]
         ['message_start', 'content_delta']
         """
+        self._refuse_if_closed()
         ids = _token_ids(tokens)
         self._take(int)
         events: list[Event] = []
@@ -276,7 +279,8 @@ class EventParser(Machine):
         >>> [e.to_dict()["type"] for e in parser.feed_text("rn|>")]
         ['message_end']
         """
-        marked_text = self._marked_text or MarkedText(self._vocabulary, type(text))
+        self._refuse_if_closed()
+        marked_text = self._marked_text or MarkedText(self._vocabulary, text)
         items = marked_text.cut(text)
         self._take(str)
         self._marked_text = marked_text
@@ -312,16 +316,16 @@ class EventParser(Machine):
         self._refresh()
         return tuple(self._checked([], join_deltas(events)))
 
-    def _take(self, kind: type[int] | type[str]) -> None:
-        if self._input is kind and not self._closed:
-            return
+    def _refuse_if_closed(self) -> None:
         if self._closed:
             raise ValueError("the stream was closed: reset() the parser before feeding more")
+
+    def _take(self, kind: type[int] | type[str]) -> None:
         if self._input is None:
             self._input = kind
             if kind is str:
                 self._max_header_length = self._max_header_tokens * _CHARACTERS_A_TOKEN
-        else:
+        elif self._input is not kind:
             raise ValueError("a parser takes tokens or marked text, not both: reset() it first")
 
     def _feed_item(self, item: Item, width: int) -> list[Event]:
@@ -367,7 +371,7 @@ class EventParser(Machine):
         done = 0
         while done < len(ids):
             if self._parts and datas[done] is None and self._is_ordinary(ids[done]):
-                datas = tuple(map(self._bytes_of, ids))  # tokens that were never seen before
+                datas = self._look_up_all(ids)  # tokens that were never seen before
             if self._parts and datas[done] is not None:
                 stop = _index_of_none(datas, done)
                 data = b"".join(datas[done:stop])  # type: ignore[arg-type]
@@ -379,7 +383,8 @@ class EventParser(Machine):
                 extend_joining(events, self._checked(events, step))
             done = stop
 
-    def _is_ordinary(self, token: int) -> bool:
+    def _is_ordinary(self, given: SupportsIndex) -> bool:
+        token = operator.index(given)
         is_special = self._vocabulary.is_special_token(token)
         return not is_special and self._bytes_of(token) is not None
 
@@ -416,8 +421,11 @@ class EventParser(Machine):
         try:
             datas: tuple[bytes | None, ...] = itemgetter(*ids, 0)(self._vocabulary.token_bytes)
         except IndexError:
-            return tuple(map(self._bytes_of, ids))
+            return self._look_up_all(ids)
         return datas[:-1]
+
+    def _look_up_all(self, ids: list[int]) -> tuple[bytes | None, ...]:
+        return tuple(self._bytes_of(operator.index(token)) for token in ids)
 
 
 def _token_id(token: SupportsIndex) -> int:
@@ -430,7 +438,8 @@ def _token_id(token: SupportsIndex) -> int:
 def _token_ids(tokens: Iterable[SupportsIndex]) -> list[int]:
     """The tokens, checked: by `array` in C (5-8 ns each) if they fit there.
 
-    They may still be integers of other kinds, which serve as well as indexes.
+    They may still be integers of other kinds, which serve as indexes; where they are more than
+    that, `operator.index` makes plain ones of them.
     """
     ids: list[Any] = tokens if isinstance(tokens, list) else list(tokens)
     try:

@@ -20,21 +20,29 @@ _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 class _Markers(NamedTuple):
     """How special tokens are spelled: a pattern that finds one, and all beginnings of one."""
 
+    ids: dict[str, int]
     pattern: re.Pattern[str]
     beginnings: frozenset[str]
     longest: int
 
 
 @lru_cache(maxsize=8)
-def _markers_of(vocabulary: Vocabulary) -> _Markers:
-    # Those of the format come first, since they come most often.
+def _markers_of(vocabulary: Vocabulary, *, in_bytes: bool) -> _Markers:
+    # Those of the format come first, since they come most often; of others the longest that fits.
     formatting = set(vocabulary.formatting_tokens.values())
-    markers = sorted(vocabulary.special_tokens, key=lambda text: (text not in formatting, text))
+    order = sorted(vocabulary.special_tokens, key=lambda text: (text not in formatting, -len(text)))
+    spelled = {_as_characters(text.encode()) if in_bytes else text: text for text in order}
     return _Markers(
-        re.compile("|".join(map(re.escape, markers))),
-        frozenset(text[:length] for text in markers for length in range(1, len(text))),
-        max(map(len, markers)),
+        {text: vocabulary.special_tokens[name] for text, name in spelled.items()},
+        re.compile("|".join(map(re.escape, spelled))),
+        frozenset(text[:length] for text in spelled for length in range(1, len(text))),
+        max(map(len, spelled)),
     )
+
+
+def _as_characters(data: bytes) -> str:
+    """Bytes as characters of the same number, so that one pattern does for both."""
+    return data.decode("latin-1")
 
 
 class MarkedText:
@@ -42,19 +50,19 @@ class MarkedText:
 
     Args:
         vocabulary: whose special tokens count as markers.
-        kind: `str` or `bytes`: what is fed, and what the texts are.
+        first: what is fed first: all that follows must be `str`, or `bytes`, as it is.
     """
 
-    __slots__ = ("_held", "_kind", "_vocabulary")
+    __slots__ = ("_held", "_is_bytes", "_vocabulary")
 
-    def __init__(self, vocabulary: Vocabulary, kind: type[str] | type[bytes]) -> None:
+    def __init__(self, vocabulary: Vocabulary, first: str | bytes) -> None:
         self._vocabulary = vocabulary
-        self._kind = kind
+        self._is_bytes = isinstance(first, bytes)
         self._held = ""
 
     def copy(self) -> MarkedText:
         """The same, with the same text held back."""
-        twin = MarkedText(self._vocabulary, self._kind)
+        twin = MarkedText(self._vocabulary, b"" if self._is_bytes else "")
         twin._held = self._held
         return twin
 
@@ -76,17 +84,19 @@ class MarkedText:
     def _readable(self, chunk: str | bytes) -> str:
         if not isinstance(chunk, str | bytes):
             raise TypeError(f"marked text is str or bytes, not {type(chunk).__name__}")
-        if not isinstance(chunk, self._kind):
-            raise ValueError(f"this parser took {self._kind.__name__} before: reset() it first")
-        # Bytes are cut as characters of the same number: no marker has one above U+007F.
-        return (
-            chunk.decode("latin-1")
-            if isinstance(chunk, bytes)
-            else _LONE_SURROGATE.sub("\ufffd", chunk)
-        )
+        if isinstance(chunk, bytes) is not self._is_bytes:
+            kind = "bytes" if self._is_bytes else "str"
+            raise ValueError(f"this parser took {kind} before: reset() it first")
+        if isinstance(chunk, bytes):
+            return _as_characters(chunk)
+        return _LONE_SURROGATE.sub("\ufffd", str.__str__(chunk))
+
+    @property
+    def _markers(self) -> _Markers:
+        return _markers_of(self._vocabulary, in_bytes=self._is_bytes)
 
     def _split_at_half_marker(self, text: str) -> tuple[str, str]:
-        markers = _markers_of(self._vocabulary)
+        markers = self._markers
         # A whole marker at the end must not be taken for the beginning of another one.
         whole = [match.end() for match in markers.pattern.finditer(text)]
         first = max(0, *whole[-1:], len(text) - markers.longest + 1)
@@ -97,14 +107,14 @@ class MarkedText:
 
     def _items(self, text: str) -> list[tuple[int | str | bytes, int]]:
         items: list[tuple[int | str | bytes, int]] = []
-        done = 0
-        for marker in _markers_of(self._vocabulary).pattern.finditer(text):
+        markers, done = self._markers, 0
+        for marker in markers.pattern.finditer(text):
             items += self._text(text[done : marker.start()])
             done = marker.end()
-            items.append((self._vocabulary.special_tokens[marker[0]], len(marker[0])))
+            items.append((markers.ids[marker[0]], len(marker[0])))
         return items + self._text(text[done:])
 
     def _text(self, text: str) -> list[tuple[int | str | bytes, int]]:
         if not text:
             return []
-        return [(text if self._kind is str else text.encode("latin-1"), len(text))]
+        return [(text.encode("latin-1") if self._is_bytes else text, len(text))]

@@ -20,7 +20,13 @@ from typing import TYPE_CHECKING, Any, cast
 import attrs
 
 from harmony_stream.errors import RenderError, RenderFormattingTokenError
-from harmony_stream.header import CONSTRAIN_MARKER, KNOWN_ROLES, Header
+from harmony_stream.header import (
+    CONSTRAIN_MARKER,
+    KNOWN_CHANNELS,
+    KNOWN_ROLES,
+    Header,
+    is_role_word,
+)
 from harmony_stream.messages import (
     DeveloperContent,
     RenderConversationConfig,
@@ -249,8 +255,6 @@ class Renderer:
 
 # --- Headers -------------------------------------------------------------------------------------
 
-_ROLES_THAT_ARE_NO_TOOLS = frozenset(KNOWN_ROLES) - {Role.TOOL.value}
-
 
 def role_word(header: Header) -> str:
     """What stands where the role stands: a tool's name, or a role with the author's name."""
@@ -267,6 +271,8 @@ def check_header(header: Header) -> None:
     """
     if header.role is Role.TOOL:
         _check_tool_name(header.name)
+    elif header.name == "":
+        raise RenderError("author.name", "", "is empty, and would be read as a tool's")
     word = header.content_type and header.content_type.removeprefix(CONSTRAIN_MARKER).strip()
     fields = {"author.name": header.name, "channel": header.channel, "content_type": word}
     for field, value in {**fields, "recipient": header.recipient}.items():
@@ -283,8 +289,11 @@ def _check_tool_name(name: str | None) -> None:
         raise RenderError("author.name", name, reason)
     if name.startswith("to="):
         raise RenderError("author.name", name, "would be read as a recipient")
-    if name.partition(":")[0].lower() in _ROLES_THAT_ARE_NO_TOOLS:
+    is_role = is_role_word(name) or name.partition(":")[0].lower() in KNOWN_ROLES
+    if is_role and name != Role.TOOL.value:
         raise RenderError("author.name", name, "of a tool would be read as another role")
+    if name in KNOWN_CHANNELS:
+        raise RenderError("author.name", name, "of a tool would be read as a channel")
 
 
 def _check_word(field: str, value: str) -> None:
@@ -314,7 +323,7 @@ def _key(message: Message, has_functions: bool) -> Hashable:
             # Not the values themselves: 1, 1.0 and True are equal, but not printed alike, and
             # equal dicts may be ordered in two ways. Version 2 marks no shared objects.
             value = (has_functions, marshal.dumps([_plain(part) for part in parts], 2))
-        except ValueError:
+        except ValueError:  # also one that holds itself
             return None
     return (
         author.role, author.name, message.channel, message.recipient, message.content_type, value
@@ -390,12 +399,16 @@ def _end_tokens(renderer: Renderer, header: Header, end: str) -> list[int]:
 
 
 def _fed_header(renderer: Renderer, start: MessageStart) -> list[int]:
-    """Of the first header, less what the prompt held of it: it is longer than its span then.
+    """Of the first header, less what the prompt held of it: its span is shorter then.
 
-    What the prompt held is `<|start|>` and the role at least; a span that lacks less is that of a
-    header that was only spelled in another way.
+    What the prompt held is `<|start|>` and the role, as a rule; a span that lacks less is that of
+    a header which was only spelled in another way. One with a type may be a token shorter: where
+    `<|constrain|>` is glued to the word before it.
     """
     tokens = renderer.header_tokens(start.header)
     missing = len(tokens) - (start.stop - start.start)
-    least = 1 + len(renderer.encode(role_word(start.header)))
-    return tokens[missing:] if start.index == 0 and missing >= least else tokens
+    usual = 1 + len(renderer.encode(role_word(start.header)))
+    if start.index > 0 or missing < usual:
+        return tokens
+    is_glued = start.header.constrain is not None and missing == usual + 1
+    return tokens[usual if is_glued else missing :]
