@@ -67,7 +67,7 @@ class HarmonyError(RuntimeError):
         return type(self), self.args
 
 
-# One sentence for each kind. `{what}` is the token or the text at fault, quoted.
+# One sentence for each kind. `{what}` is the token at fault, `{word}` the word of a header.
 _SENTENCES: dict[FaultKind, str] = {
     FaultKind.EXPECTED_START: "{what} at position {position} where {expected} was expected",
     FaultKind.MISSING_MESSAGE: (
@@ -88,7 +88,7 @@ _SENTENCES: dict[FaultKind, str] = {
         "a second channel, {what}, at position {position}, in header {header!r}; expected one"
     ),
     FaultKind.DUPLICATE_RECIPIENT: (
-        "a second recipient, {what}, at position {position}, in header {header!r}; expected one"
+        "a second recipient, {word}, at position {position}, in header {header!r}; expected one"
     ),
     FaultKind.DUPLICATE_CONSTRAIN: (
         "a second constrain type, {what}, at position {position}, in header {header!r}; "
@@ -99,7 +99,7 @@ _SENTENCES: dict[FaultKind, str] = {
         "expected {expected}"
     ),
     FaultKind.EMPTY_RECIPIENT: (
-        "no recipient value in {what} at position {position}, in header {header!r}; "
+        "no recipient value in {word} at position {position}, in header {header!r}; "
         "expected {expected}"
     ),
     FaultKind.EMPTY_CONSTRAIN: (
@@ -107,10 +107,10 @@ _SENTENCES: dict[FaultKind, str] = {
         "expected {expected}"
     ),
     FaultKind.UNKNOWN_ROLE: (
-        "unknown role: {what} at position {position}, in header {header!r}; expected {expected}"
+        "unknown role: {word} at position {position}, in header {header!r}; expected {expected}"
     ),
     FaultKind.UNPARSED_HEADER_TEXT: (
-        "unexpected words {what} at position {position} remain in header {header!r}; "
+        "unexpected words {word} at position {position} remain in header {header!r}; "
         "expected {expected}"
     ),
     FaultKind.UNKNOWN_TOKEN: (
@@ -162,6 +162,7 @@ class HarmonyParseError(HarmonyError):
     def __str__(self) -> str:
         return _SENTENCES[self.kind].format(
             what=self._what(),
+            word=repr(self.token_text),
             position=self.position,
             state=self.state,
             header=self.header_text,

@@ -55,7 +55,7 @@ SENTENCES = {
         "'assistant<|channel|>commentary'; expected one"
     ),
     FaultKind.DUPLICATE_RECIPIENT: (
-        "a second recipient, token 12606 ('commentary'), at position 7, in header "
+        "a second recipient, 'commentary', at position 7, in header "
         "'assistant<|channel|>commentary'; expected one"
     ),
     FaultKind.DUPLICATE_CONSTRAIN: (
@@ -67,7 +67,7 @@ SENTENCES = {
         "'assistant<|channel|>commentary'; expected json or code"
     ),
     FaultKind.EMPTY_RECIPIENT: (
-        "no recipient value in token 12606 ('commentary') at position 7, in header "
+        "no recipient value in 'commentary' at position 7, in header "
         "'assistant<|channel|>commentary'; expected json or code"
     ),
     FaultKind.EMPTY_CONSTRAIN: (
@@ -75,11 +75,11 @@ SENTENCES = {
         "'assistant<|channel|>commentary'; expected json or code"
     ),
     FaultKind.UNKNOWN_ROLE: (
-        "unknown role: token 12606 ('commentary') at position 7, in header "
+        "unknown role: 'commentary' at position 7, in header "
         "'assistant<|channel|>commentary'; expected json or code"
     ),
     FaultKind.UNPARSED_HEADER_TEXT: (
-        "unexpected words token 12606 ('commentary') at position 7 remain in header "
+        "unexpected words 'commentary' at position 7 remain in header "
         "'assistant<|channel|>commentary'; expected json or code"
     ),
     FaultKind.UNKNOWN_TOKEN: (
