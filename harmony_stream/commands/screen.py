@@ -170,8 +170,8 @@ def _plain(style: str) -> tuple[str, str]:
 
 def _style_codes(out: TextIO) -> Callable[[str], tuple[str, str]]:
     """What to write before and after text in a style; nothing where plain text is due."""
-    is_wanted = out.isatty() or os.environ.get("FORCE_COLOR")
-    if os.environ.get("NO_COLOR") or not is_wanted:
+    is_refused = os.environ.get("NO_COLOR") or os.environ.get("TERM") in ("dumb", "unknown")
+    if is_refused or not (out.isatty() or os.environ.get("FORCE_COLOR")):
         return _plain
     try:
         from rich.console import Console  # an extra, and slow to import
