@@ -115,7 +115,7 @@ def poll_ours(tokens: list[int]) -> None:
     parser = harmony_stream.StreamableParser(encoding, "assistant")
     for token in tokens:
         parser.process(token)
-        _ = parser.current_content, parser.messages, parser.tokens, parser.last_content_delta
+        _ = len(parser.current_content), parser.messages, parser.tokens, parser.last_content_delta
 
 
 def bench_growth(rounds: int) -> None:

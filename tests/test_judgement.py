@@ -9,7 +9,6 @@ from harmony_stream.parsing.judgement import (
     kind_and_data,
     plain_text_of,
     text_of,
-    tokens_not_kept,
 )
 from harmony_stream.parsing.judgement import tokens_of as known_tokens_of
 from harmony_stream.parsing.states import TokenKind
@@ -83,11 +82,6 @@ def test_unknown_tokens_are_not_kept_in_mind():
     assert UNKNOWN not in known
     assert known[13225] == (TokenKind.TEXT, b"Hello")
     assert 13225 in known
-
-
-def test_the_tokens_that_end_a_header_are_the_end_tokens_the_start_and_the_message():
-    ends = ["<|start|>", "<|message|>", "<|end|>", "<|return|>", "<|call|>", "<|endoftext|>"]
-    assert tokens_not_kept(VOCABULARY) == {SPECIAL[text] for text in ends}
 
 
 def test_a_prompt_repeated_with_another_role_is_at_fault_before_all_items():

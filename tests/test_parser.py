@@ -248,10 +248,10 @@ def test_a_fault_says_where_it_stood():
          "no channel value before token 200008 ('<|message|>') at position 1, in header "
          "'<|channel|>'; expected analysis, commentary or final"),
         (None, "<|start|>!!<|message|>",
-         "unknown role: token 2618 ('!!') at position 1, in header '!!'; expected user, "
+         "unknown role: '!!' at position 1, in header '!!'; expected user, "
          "assistant, system, developer, tool or the name of a tool"),
         ("assistant", "<|channel|>final a b<|message|>",
-         "unexpected words token 261 ('a b') at position 2 remain in header "
+         "unexpected words 'a b' at position 2 remain in header "
          "'<|channel|>final a b'; expected to=NAME or one content type"),
         ("assistant", "<|channel|>final",
          "the stream ended at position 2 inside a header, header text so far: "
@@ -263,7 +263,7 @@ def test_a_fault_says_where_it_stood():
          "token 200006 ('<|start|>') at position 2 inside a header, header text so far: "
          "'<|channel|>final'; expected <|constrain|>, <|message|> or text"),
         ("assistant", "<|channel|>final to=<|message|>",
-         "no recipient value in token 316 ('to=') at position 2, in header "
+         "no recipient value in 'to=' at position 2, in header "
          "'<|channel|>final to='; expected the name of a tool"),
     ],
 )  # fmt: skip

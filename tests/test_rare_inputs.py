@@ -20,6 +20,7 @@ from harmony_stream import (
     parse,
     render_events,
 )
+from harmony_stream.parsing.parser import headers_seen
 
 VOCABULARY = Vocabulary.default()
 ENCODING = VOCABULARY.tiktoken_encoding
@@ -213,3 +214,14 @@ def test_a_glued_constrain_is_mended_and_nothing_is_cut_off(text):
     tokens = tokens_of(text)
     rendered = render_events(EventParser(strict=True).feed_many(tokens))
     assert parse(rendered, strict=True).messages == parse(tokens).messages
+
+
+def test_headers_that_all_differ_are_remembered_in_bounds():
+    pieces = [
+        f"<|start|>assistant to=f.t{n}<|channel|>final<|message|>x<|end|>" for n in range(700)
+    ]
+    tokens = tokens_of("".join(pieces))
+    for _ in range(2):
+        parsed = parse(tokens, role=None, strict=True)
+        assert [message.recipient for message in parsed.messages] == [f"f.t{n}" for n in range(700)]
+    assert len(headers_seen(VOCABULARY)) <= 512

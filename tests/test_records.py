@@ -291,7 +291,3 @@ def test_a_model_with_records_has_a_json_schema(mode):
 def test_a_record_class_has_no_instance_dict():
     assert issubclass(ToolDescription, Record)
     assert not hasattr(LOOKUP, "__dict__")
-
-
-def test_an_unchecked_record_equals_a_checked_one():
-    assert Author._of_checked(role=Role.USER, name=None) == USER

@@ -20,7 +20,7 @@ from harmony_stream.header import (
     Section,
     read_header,
 )
-from harmony_stream.parsing.states import KIND_OF_FORMATTING_TOKEN, TABLE, Action, State, TokenKind
+from harmony_stream.parsing.states import KIND_OF_FORMATTING_TOKEN, TokenKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -63,17 +63,6 @@ class _Tokens(dict[int, tuple[TokenKind, bytes]]):
 
 tokens_of = lru_cache(maxsize=8)(_Tokens)
 """The kinds and bytes of a vocabulary's tokens, one table for all its parsers."""
-
-
-@lru_cache(maxsize=8)
-def tokens_not_kept(vocabulary: Vocabulary) -> frozenset[int]:
-    """The tokens that end a header, in one way or another."""
-    row = TABLE[State.ROLE]
-    return frozenset(
-        token
-        for token, formatting_token in vocabulary.formatting_tokens.items()
-        if row[KIND_OF_FORMATTING_TOKEN[formatting_token]].action is not Action.KEEP
-    )
 
 
 def kind_and_data(vocabulary: Vocabulary, item: Item) -> tuple[TokenKind, bytes]:
@@ -163,7 +152,6 @@ def judge(
     opening: Opening,
     role: Role | None,
     name: str | None,
-    *,
     closed: bool,
 ) -> Judgement:
     """Read the items of a header; see `read_header` for the other arguments."""

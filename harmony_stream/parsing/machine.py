@@ -227,18 +227,18 @@ class Machine:
 
     def _judge(self, *, closed: bool) -> Judgement:
         given, items = self._header_given, tuple(self._items)
-        return judge(self._vocabulary, items, self._opening, *given, closed=closed)
+        return judge(self._vocabulary, items, self._opening, *given, closed)
 
     def _close_header(self, piece: Piece, cell: Cell) -> list[Event]:
         judgement = self._judge(closed=True)
         faults = self._faults(judgement, piece)
-        return [self._start_message(judgement, piece.stop, closed=True), *faults]
+        return [self._start_message(judgement.header, piece.stop, closed=True), *faults]
 
-    def _start_message(self, judgement: Judgement, stop: int, *, closed: bool) -> MessageStart:
-        self._header = judgement.header
+    def _start_message(self, header: Header, stop: int, *, closed: bool) -> MessageStart:
+        self._header = header
         self._header_is_closed = closed
         self._state = CONTENT
-        return MessageStart(judgement.header, self._index, self._start, stop)
+        return MessageStart(header, self._index, self._start, stop)
 
     def _break_off(self, piece: Piece, cell: Cell) -> list[Event]:
         judgement = self._judge(closed=False)
@@ -271,7 +271,7 @@ class Machine:
         faults = self._faults(judgement, piece)
         if self._opening is not Opening.IMPLIED:
             faults.append(Malformed(self._error(kind, piece), "", piece.start, piece.stop))
-        events = [self._start_message(judgement, stop, closed=False), *faults]
+        events = [self._start_message(judgement.header, stop, closed=False), *faults]
         for left in range(number, len(items)):
             rest = self._piece(items[left], starts[left], stops[left])
             if left == number:

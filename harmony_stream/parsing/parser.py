@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import operator
 from array import array
+from functools import lru_cache
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
@@ -21,10 +22,10 @@ from harmony_stream.parsing.events import (
     ContentDelta,
     Event,
     Malformed,
+    MessageStart,
     extend_joining,
     join_deltas,
 )
-from harmony_stream.parsing.judgement import Item, tokens_not_kept
 from harmony_stream.parsing.machine import CONTENT, EXPECT_START, Machine, Piece
 from harmony_stream.parsing.states import State, TokenKind
 from harmony_stream.parsing.text import MarkedText
@@ -32,6 +33,8 @@ from harmony_stream.vocabulary import FormattingToken, Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
+
+    from harmony_stream.parsing.judgement import Item
 
 
 _new = object.__new__
@@ -42,8 +45,17 @@ _NO_BYTES: list[bytes | None] = []
 # Marked text counts so many characters as one token of a header.
 _CHARACTERS_A_TOKEN = 8
 
+# So many headers are remembered for each vocabulary.
+_HEADERS = 512
+
 # `feed_many` looks tokens up block by block, so that memory does not grow with the input.
 _BLOCK = 4096
+
+
+@lru_cache(maxsize=8)
+def headers_seen(vocabulary: Vocabulary) -> dict[tuple[Item, ...], Header]:
+    """Headers by their tokens, of those that `feed_many` read and found nothing wrong with."""
+    return {}
 
 
 class EventParser(Machine):
@@ -376,41 +388,50 @@ class EventParser(Machine):
                 stop = _index_of_none(datas, done)
                 data = b"".join(datas[done:stop])  # type: ignore[arg-type]
                 extend_joining(events, self._feed_content(data, stop - done))
+                done = stop
+            elif start := self._start_as_before(ids, done):
+                events.append(start)
+                done += start.stop - start.start
             else:
-                done += self._keep_header(ids, done)
-                stop = done + 1
                 step = self._feed_item(operator.index(ids[done]), 1)
                 extend_joining(events, self._checked(events, step))
-            done = stop
+                self._remember_header(step)
+                done += 1
+
+    def _start_as_before(self, ids: list[int], first: int) -> MessageStart | None:
+        """Start a message whose header was read before, in the same tokens: 2 us instead of 15."""
+        special = self._vocabulary.special_tokens
+        if self._state is not EXPECT_START or ids[first] != special[FormattingToken.START]:
+            return None
+        try:
+            limit = first + 2 + self._max_header_tokens
+            last = ids.index(special[FormattingToken.MESSAGE], first, limit)
+        except ValueError:
+            return None
+        items = tuple(map(operator.index, ids[first + 1 : last]))
+        header = headers_seen(self._vocabulary).get(items)
+        if header is None or self._items:
+            return None
+        start = self._position
+        self._position = stop = start + last + 1 - first
+        self._start = start
+        event = self._start_message(header, stop, closed=True)
+        self._refresh()
+        return event
+
+    def _remember_header(self, step: list[Event]) -> None:
+        """Remember a header that has just been read, if nothing was wrong with it."""
+        is_flawless = len(step) == 1 and isinstance(step[0], MessageStart)
+        if is_flawless and self._opening is Opening.START and self._header is not None:
+            seen = headers_seen(self._vocabulary)
+            if len(seen) >= _HEADERS:  # the words of a header may be anything
+                seen.clear()
+            seen[tuple(self._items)] = self._header
 
     def _is_ordinary(self, given: SupportsIndex) -> bool:
         token = operator.index(given)
         is_special = self._vocabulary.is_special_token(token)
         return not is_special and self._bytes_of(token) is not None
-
-    def _keep_header(self, ids: list[int], first: int) -> int:
-        """Keep all tokens of a header at once, up to its `<|message|>`; give their number.
-
-        The same as keeping them one by one, which costs 1.5 us each.
-        """
-        special = self._vocabulary.special_tokens
-        if self._state is not EXPECT_START or ids[first] != special[FormattingToken.START]:
-            return 0
-        limit = first + 1 + self._max_header_tokens
-        try:
-            last = ids.index(special[FormattingToken.MESSAGE], first, limit + 1)
-        except ValueError:
-            return 0
-        items = list(map(operator.index, ids[first + 1 : last]))
-        if self._items or not tokens_not_kept(self._vocabulary).isdisjoint(items):
-            return 0
-        start = self._position
-        self._position += last - first
-        self._open(Opening.START, start, start + 1)
-        self._items += items
-        self._stops += range(start + 2, self._position + 1)
-        self._length = len(items)
-        return last - first
 
     def _look_up(self, ids: list[int]) -> tuple[bytes | None, ...]:
         """The bytes of ordinary tokens seen before, None for others.
