@@ -242,7 +242,6 @@ class RenderError(HarmonyError):
         return f"{where}{what} {self.reason}"
 
 
-@attrs.frozen(auto_exc=True, slots=False, str=False)
 class RenderFormattingTokenError(RenderError):
     """A formatting token has no id in the vocabulary in use; `value` is the token's text."""
 

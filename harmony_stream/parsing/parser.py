@@ -247,7 +247,8 @@ class EventParser(Machine):
             if 0 <= token < len(self._parts):
                 data = self._parts[token]
                 if data is not None:
-                    return tuple(self._feed_content(data, 1))
+                    events = self._feed_content(data, 1)
+                    return tuple(events) if events else ()
         self._refuse_if_closed()
         number = _token_id(token)
         self._take(int)
