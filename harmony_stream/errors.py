@@ -145,9 +145,9 @@ class HarmonyParseError(HarmonyError):
         events: of a raised error: what the tolerant mode would have returned from the same call,
             up to and including the token at fault, less the `Malformed` itself.
 
-    >>> str(HarmonyParseError(FaultKind.EXPECTED_START, 7, 12606, "commentary", "EXPECT_START",
+    >>> str(HarmonyParseError(FaultKind.EXPECTED_START, 7, 12606, "comment", "EXPECT_START",
     ...                       "", ("<|start|>",)))
-    "token 12606 ('commentary') at position 7 where <|start|> was expected"
+    "token 12606 ('comment') at position 7 where <|start|> was expected"
     """
 
     kind: FaultKind

@@ -2,6 +2,7 @@
 
 import base64
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,12 @@ def official_vocabulary_file(tmp_path_factory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TIKTOKEN_ENCODINGS_BASE", str(path.parent))
         yield path
+
+
+def pytest_configure():
+    # A shell starts what runs in the background with the interrupt ignored, and what is started
+    # from there inherits that. Tests that interrupt a program start it from here.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_sessionfinish(session):

@@ -324,6 +324,13 @@ def test_records_can_be_chosen(replay):
     ]
 
 
+def test_a_record_that_is_not_there_is_told(log, capsys):
+    path = log(TOKENS)
+    assert cli.main(["replay", path, "--record", "5"]) == 2
+    expected = f"harmony-stream: {path}: there is no such record in it\n"
+    assert capsys.readouterr() == ("", expected)
+
+
 def test_a_choice_of_records_that_is_none_is_refused(log, capsys):
     with pytest.raises(SystemExit) as caught:
         cli.main(["replay", log(TOKENS), "--record", "3-1"])

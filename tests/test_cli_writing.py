@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -91,6 +92,7 @@ REFUSED = [
     ("render", b'"\n\xff"', "FILE:2: not UTF-8: invalid start byte"),
     ("render", "[" * 100_000, "FILE: JSON nested too deeply"),
     ("render", "3", "FILE: not a conversation"),
+    ("render", "[200006, 1428]", "FILE: not a conversation but token ids: replay them"),
     ("render", '[{"role": "pirate", "content": ""}]', "pirate"),
     (
         "render",
@@ -124,3 +126,11 @@ def test_a_file_that_is_not_there_is_told_in_one_line(capsys):
     assert capsys.readouterr().err == (
         "harmony-stream: /nowhere/schemas.json: No such file or directory\n"
     )
+
+
+def test_the_example_of_a_conversation_declares_the_tools_of_the_example_of_schemas(capsys):
+    prompts = Path(__file__).parent.parent / "examples" / "prompts"
+    assert cli.main(["render", str(prompts / "conversation.json")]) == 0
+    prompt = capsys.readouterr().out
+    assert cli.main(["tools", str(prompts / "schemas.json")]) == 0
+    assert capsys.readouterr().out.strip() in prompt

@@ -81,6 +81,27 @@ def test_a_closed_parser_says_so_before_it_looks_at_the_token():
             feed()
 
 
+TEXT_FOR_TOKENS = [
+    lambda: EventParser().feed("<|start|>"),
+    lambda: EventParser().feed(b"<|start|>"),
+    lambda: EventParser().feed_many("<|start|>"),
+    lambda: parse("<|start|>"),
+    lambda: EventParser.after("<|start|>"),
+]
+
+
+@pytest.mark.parametrize("feed", TEXT_FOR_TOKENS)
+def test_text_where_tokens_belong_is_told_where_it_belongs(feed):
+    with pytest.raises(TypeError, match=r"feed_text\(\) takes marked text"):
+        feed()
+
+
+def test_a_parser_says_where_it_stands():
+    parser = EventParser()
+    parser.feed_many(TOKENS[:4])
+    assert repr(parser) == "<EventParser in CONTENT at position 4>"
+
+
 class Word(str):
     __slots__ = ()
 

@@ -23,9 +23,9 @@ messages alone.
 """
 _NOTES = """\
 examples:
-  harmony-stream render conversation.json
-  harmony-stream render --profile guide --tokens conversation.json
-  harmony-stream render --for training conversation.json
+  harmony-stream render examples/prompts/conversation.json
+  harmony-stream render --profile guide --tokens examples/prompts/conversation.json
+  harmony-stream render --for training examples/prompts/conversation.json
 
 exit status: 0; 2 for a file that cannot be used or a conversation that cannot be written, of which
 nothing is shown.
@@ -59,7 +59,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         dest="purpose",
         choices=_PURPOSES,
         default="completion",
-        help="completion: end with <|start|>assistant; training: end with <|return|>",
+        help="completion: end with <|start|>assistant; training: end an answer with <|return|>",
     )
     render.set_defaults(run=run)
 
@@ -70,7 +70,7 @@ def add_profile(parser: argparse.ArgumentParser) -> None:
         "--profile",
         choices=PROFILES,
         default=OPENAI_0_0_8.name,
-        help="the layout: as one of the two wheels writes it, or as the format guide has it",
+        help="the layout: that of openai-harmony, of oss-harmony, or of the format guide",
     )
 
 
@@ -88,6 +88,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _conversation(path: str, value: Any) -> Conversation:  # noqa: ANN401
     fields = {"messages": value} if isinstance(value, list) else value
+    if isinstance(value, list) and value and isinstance(value[0], int):
+        raise UnreadableError(f"{name_of(path)}: not a conversation but token ids: replay them")
     try:
         return Conversation.from_dict(fields)
     except (ValueError, TypeError, KeyError) as error:

@@ -10,6 +10,7 @@ import time
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from harmony_stream.commands.inputs import UnreadableError, name_of
 from harmony_stream.commands.screen import Screen
 from harmony_stream.commands.token_logs import add_options, complain, options_of, place_of
 from harmony_stream.logs import LogError, LogRecord, Selection, is_whole, read_log, select
@@ -72,7 +73,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     replay.add_argument("--events", action="store_true", help="print one JSON event a line")
     replay.add_argument(
         "--speed",
-        type=_speed,
+        type=speed,
         metavar="TOKENS_PER_SECOND",
         help="play in time; without it, all is shown at once",
     )
@@ -85,20 +86,22 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--strict", action="store_true", help="exit with status 1 if anything breaks the format"
     )
     replay.add_argument(
-        "--record", type=_selection, metavar="N,M-K", help="show these records only, from 1"
+        "--record", type=selection, metavar="N,M-K", help="show these records only, from 1"
     )
     add_options(replay)
     replay.set_defaults(run=run)
 
 
-def _speed(text: str) -> float:
-    speed = float(text)
-    if not _SLOWEST <= speed < math.inf:
+def speed(text: str) -> float:
+    """Tokens a second; argparse calls it by this name."""
+    value = float(text)
+    if not _SLOWEST <= value < math.inf:
         raise argparse.ArgumentTypeError(f"{text} is not a number from {_SLOWEST} on")
-    return speed
+    return value
 
 
-def _selection(text: str) -> Selection:
+def selection(text: str) -> Selection:
+    """The records that are chosen."""
     try:
         return Selection.parse(text)
     except ValueError as error:
@@ -111,6 +114,8 @@ def run(arguments: argparse.Namespace) -> int:
     problems = 0
     records = _records(arguments)
     first, second = next(records, None), next(records, None)
+    if first is None:
+        raise UnreadableError(f"{name_of(arguments.file)}: there is no such record in it")
     for record in chain(filter(None, (first, second)), records):
         ids = list(record.completion)
         tokens = _paced(ids, arguments.speed) if arguments.speed else ids

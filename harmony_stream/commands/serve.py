@@ -48,11 +48,11 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument("logs", metavar="LOG", nargs="+", help="a token log")
     parser.add_argument("--host", default="127.0.0.1", help="where to listen (127.0.0.1)")
     parser.add_argument(
-        "--port", type=_port, default=8000, help="where to listen (8000); 0: any that is free"
+        "--port", type=port, default=8000, help="where to listen (8000); 0: any that is free"
     )
     parser.add_argument(
         "--speed",
-        type=_speed,
+        type=speed,
         metavar="TOKENS_PER_SECOND",
         help="answer in time; without it, as fast as the client reads",
     )
@@ -62,18 +62,20 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.set_defaults(run=run)
 
 
-def _port(text: str) -> int:
-    port = int(text)
-    if not 0 <= port < 2**16:
+def port(text: str) -> int:
+    """Where to listen; argparse calls it by this name."""
+    value = int(text)
+    if not 0 <= value < 2**16:
         raise argparse.ArgumentTypeError(f"{text} is not a number from 0 to {2**16 - 1}")
-    return port
+    return value
 
 
-def _speed(text: str) -> float:
-    speed = float(text)
-    if not 0 < speed < math.inf:
+def speed(text: str) -> float:
+    """Tokens a second."""
+    value = float(text)
+    if not 0 < value < math.inf:
         raise argparse.ArgumentTypeError(f"{text} is not a number above 0")
-    return speed
+    return value
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--strict", action="store_true", help="stop at the first record that cannot be read"
     )
     parser.add_argument(
-        "--jobs", type=_jobs, default=1, metavar="N", help="work in so many processes (1)"
+        "--jobs", type=jobs, default=1, metavar="N", help="work in so many processes (1)"
     )
 
 
@@ -70,11 +70,12 @@ def options_of(arguments: argparse.Namespace) -> Options:
     return Options(arguments.format, arguments.ids, arguments.lengths, arguments.pad_id)
 
 
-def _jobs(text: str) -> int:
-    jobs = int(text)
-    if jobs < 1:
+def jobs(text: str) -> int:
+    """How many processes; argparse calls it by this name."""
+    value = int(text)
+    if value < 1:
         raise argparse.ArgumentTypeError(f"{text} is not a number from 1 on")
-    return jobs
+    return value
 
 
 # -- Work ------------------------------------------------------------------------------------------

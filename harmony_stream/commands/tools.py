@@ -21,8 +21,8 @@ envelopes of the Chat Completions and Responses APIs.
 """
 _NOTES = """\
 examples:
-  harmony-stream tools schemas.json
-  harmony-stream tools --profile guide schemas.json
+  harmony-stream tools examples/prompts/schemas.json
+  harmony-stream tools --profile guide examples/prompts/schemas.json
 
 exit status: 0; 2 for a file or a schema that cannot be used, of which nothing is shown.
 """

@@ -169,6 +169,9 @@ class EventParser(Machine):
             self._given = (header.role, header.name)
             self._open(Opening.PROMPT, 0, 0)
 
+    def __repr__(self) -> str:
+        return f"<EventParser in {self._state} at position {self._position}>"
+
     # -- A life -----------------------------------------------------------------------------------
 
     def reset(self) -> None:
@@ -451,6 +454,8 @@ class EventParser(Machine):
 
 
 def _token_id(token: SupportsIndex) -> int:
+    if isinstance(token, str | bytes):
+        raise TypeError("a token is an integer: feed_text() takes marked text")
     number = operator.index(token)
     if number < 0:
         raise ValueError(f"token {number} is negative: token ids count from 0")
@@ -463,6 +468,8 @@ def _token_ids(tokens: Iterable[SupportsIndex]) -> list[int]:
     They may still be integers of other kinds, which serve as indexes; where they are more than
     that, `operator.index` makes plain ones of them.
     """
+    if isinstance(tokens, str | bytes):
+        raise TypeError("tokens are integers: feed_text() takes marked text")
     ids: list[Any] = tokens if isinstance(tokens, list) else list(tokens)
     try:
         array("Q", ids)
