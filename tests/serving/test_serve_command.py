@@ -120,7 +120,7 @@ def test_logs_without_completions_are_a_sentence(tmp_path, capsys):
     ("words", "complaint"),
     [
         (["--port", "65536"], "65536 is not a number from 0 to 65535"),
-        (["--port", "high"], "invalid _port value"),
+        (["--port", "high"], "invalid port value"),
         (["--speed", "0"], "0 is not a number above 0"),
         (["--speed", "inf"], "inf is not a number above 0"),
     ],
