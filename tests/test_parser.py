@@ -106,7 +106,7 @@ NO_TOKENS = [
     (-(2**70), ValueError, "is negative"),
     (5.0, TypeError, "'float' object cannot be interpreted as an integer"),
     (numpy.float64(5), TypeError, "cannot be interpreted as an integer"),
-    ("5", TypeError, "'str' object cannot be interpreted as an integer"),
+    ("5", TypeError, r"a token is an integer: feed_text\(\) takes marked text"),
     (None, TypeError, "'NoneType' object cannot be interpreted as an integer"),
 ]
 

@@ -46,20 +46,15 @@ class EndKind(StrEnum):
     """The stream ended."""
 
 
-@_event
-class MessageStart:
-    """A message begins: its header is known.
+class _OfMessage:
+    """What the events of a message have in common: what is asked for most of their header."""
 
-    Attributes:
-        header: who writes, where, to whom.
-        index: the ordinal of the message in the stream, from 0.
-        start, stop: the header's tokens, `<|start|>` and `<|message|>` included.
-    """
+    __slots__ = ()
 
-    header: Header
-    index: int
-    start: int
-    stop: int
+    if TYPE_CHECKING:
+
+        @property
+        def header(self) -> Header: ...
 
     @property
     def role(self) -> Role:
@@ -76,6 +71,22 @@ class MessageStart:
         """Whom the message is for."""
         return self.header.recipient
 
+
+@_event
+class MessageStart(_OfMessage):
+    """A message begins: its header is known.
+
+    Attributes:
+        header: who writes, where, to whom.
+        index: the ordinal of the message in the stream, from 0.
+        start, stop: the header's tokens, `<|start|>` and `<|message|>` included.
+    """
+
+    header: Header
+    index: int
+    start: int
+    stop: int
+
     def to_dict(self) -> dict[str, Any]:
         """The event as JSON-ready values, tagged `message_start`."""
         return {
@@ -88,7 +99,7 @@ class MessageStart:
 
 
 @_event
-class ContentDelta:
+class ContentDelta(_OfMessage):
     """More content of the message that has begun.
 
     Attributes:
@@ -104,21 +115,6 @@ class ContentDelta:
     start: int
     stop: int
 
-    @property
-    def role(self) -> Role:
-        """Who writes the message."""
-        return self.header.role
-
-    @property
-    def channel(self) -> str | None:
-        """The message's channel."""
-        return self.header.channel
-
-    @property
-    def recipient(self) -> str | None:
-        """Whom the message is for."""
-        return self.header.recipient
-
     def to_dict(self) -> dict[str, Any]:
         """The event as JSON-ready values, tagged `content_delta`."""
         return {
@@ -131,7 +127,7 @@ class ContentDelta:
 
 
 @_event
-class MessageEnd:
+class MessageEnd(_OfMessage):
     """A message ends.
 
     Attributes:
@@ -149,21 +145,6 @@ class MessageEnd:
     complete: bool
     start: int
     stop: int
-
-    @property
-    def role(self) -> Role:
-        """Who writes the message."""
-        return self.header.role
-
-    @property
-    def channel(self) -> str | None:
-        """The message's channel."""
-        return self.header.channel
-
-    @property
-    def recipient(self) -> str | None:
-        """Whom the message is for."""
-        return self.header.recipient
 
     def to_dict(self) -> dict[str, Any]:
         """The event as JSON-ready values, tagged `message_end`."""
