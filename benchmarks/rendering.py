@@ -2,8 +2,7 @@
 
 A conversation of 50 messages with nothing cached, then with everything; and the next turn of a
 conversation of 200 messages, of which the last two are new. Times are minimum and median, and so
-are ratios. Run it with TIKTOKEN_ENCODINGS_BASE set to a folder that holds o200k_base.tiktoken,
-which openai-harmony else downloads.
+are ratios.
 
     python benchmarks/rendering.py --rounds 50
 """
@@ -13,9 +12,11 @@ which openai-harmony else downloads.
 from __future__ import annotations
 
 import argparse
+import tempfile
 from typing import TYPE_CHECKING, Any
 
 import openai_harmony
+from parsing import provide_official_file
 from side_by_side import ratio, time_by_turns
 
 from harmony_stream import messages, tools
@@ -91,7 +92,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=50)
     rounds = parser.parse_args().rounds
-    encoding = openai_harmony.load_harmony_encoding("HarmonyGptOss")
+    with tempfile.TemporaryDirectory() as folder:
+        provide_official_file(folder)
+        encoding = openai_harmony.load_harmony_encoding("HarmonyGptOss")
     ours = conversations_in(messages, tools.ToolDescription)
     theirs = conversations_in(openai_harmony, openai_harmony.ToolDescription)
     renderer = Renderer()
