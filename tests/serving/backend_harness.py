@@ -55,11 +55,15 @@ class Backend:
         self.url = url
         self.begun = threading.Event()
         self.replays = queue.Queue()
+        self.clients = contextlib.ExitStack()
         self.problems = []
 
     def client(self, **options):
         options = {"timeout": PATIENCE, "max_retries": 0, **options}
-        return openai.OpenAI(base_url=f"{self.url}/v1", api_key="any", **options)
+        client = openai.OpenAI(base_url=f"{self.url}/v1", api_key="any", **options)
+        # Closed with the backend: a connection that is only forgotten warns in some other test.
+        self.clients.enter_context(client)
+        return client
 
     def async_client(self):
         return openai.AsyncOpenAI(
@@ -102,7 +106,7 @@ def serving(recordings, speed=None, engine=None, **settings):
     backend = Backend("")
     engine = engine or Recorded(recordings, backend.begun, speed=speed, on_end=backend.replays.put)
     app = create_app(engine, Settings(on_problem=backend.problems.append, **settings))
-    with running(app) as backend.url:
+    with running(app) as backend.url, backend.clients:
         yield backend
 
 

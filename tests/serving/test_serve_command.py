@@ -67,8 +67,10 @@ def test_what_it_serves_answers_and_each_replay_is_told(log, served, monkeypatch
     log.write_text(json.dumps(ids("<|channel|>odd<|message|>x<|end|>" + ANSWER.strip())))
     serve.run(arguments(log, "--port", 0, "--model", "mine", "--speed", 1000))
     monkeypatch.undo()
-    with running(served[0][0].app) as url:
-        client = openai.OpenAI(base_url=f"{url}/v1", api_key="any", timeout=PATIENCE)
+    with (
+        running(served[0][0].app) as url,
+        openai.OpenAI(base_url=f"{url}/v1", api_key="any", timeout=PATIENCE) as client,
+    ):
         client.responses.create(model="mine", input="?")
     said = capsys.readouterr()
     assert re.search(r"^mine, turn 1: \d+ tokens$", said.out, re.MULTILINE)
@@ -178,9 +180,8 @@ def test_ctrl_c_ends_the_server_while_streams_are_open(log):
     with process("-c", RUN, "serve", log, "--port", 0, "--speed", 20) as server:
         server.stdout.readline()
         url = re.search("http://[0-9.:]+/v1", server.stdout.readline())[0]
-        client = openai.OpenAI(base_url=url, api_key="any", timeout=PATIENCE)
-        with client.responses.create(model="tides", input="?", stream=True) as stream:
-            next(iter(stream))
+        with openai.OpenAI(base_url=url, api_key="any", timeout=PATIENCE) as client:
+            next(iter(client.responses.create(model="tides", input="?", stream=True)))
             server.send_signal(signal.SIGINT)
             assert server.wait(PATIENCE) == 130
         assert re.fullmatch(r"tides, turn 1: \d+ of \d+ tokens\n", server.stdout.read())
