@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from harmony_stream.adapters.arguments import ARGUMENTS_NOT_JSON, NOT_JSON, lack_json
 from harmony_stream.commands.token_logs import (
     MALFORMED,
     NOTES,
@@ -42,7 +43,6 @@ beside that. A last line that is cut off is none of these.
 exit status: 0 if no record is malformed; 1 if one is; 2 for a log or an argument that cannot be
 used; 130 after Ctrl-C.
 """
-_NOT_JSON = "arguments_not_json"
 _WORST = 10
 
 
@@ -195,30 +195,13 @@ def _take_in(findings: Findings, records: list[LogRecord], faults: dict[int, lis
 
 def _faults(row: dict[str, Any]) -> Iterator[str]:
     yield from row["problems"]
-    if row["complete"] and _should_be_json(row) and not _is_json(row["text"]):
-        yield _NOT_JSON
-
-
-def _should_be_json(row: dict[str, Any]) -> bool:
-    """Calls that say so, and calls of functions that say nothing."""
-    header = header_of(row)
-    if not header.is_tool_call:
-        return False
-    is_function = str(header.recipient).startswith("functions.")
-    return header.data_type == "json" or (header.data_type is None and is_function)
-
-
-def _is_json(text: str) -> bool:
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return True
+    if row["complete"] and lack_json(header_of(row), row["text"]):
+        yield ARGUMENTS_NOT_JSON
 
 
 def _reason(record: LogRecord, kind: str) -> str:
-    if kind == _NOT_JSON:
-        return "the arguments of a tool call are not JSON"
+    if kind == ARGUMENTS_NOT_JSON:
+        return NOT_JSON
     events = events_of(record.completion)
     return next(str(event.error) for event in events if isinstance(event, Malformed))
 

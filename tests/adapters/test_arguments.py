@@ -1,0 +1,29 @@
+"""Which arguments of tool calls must be JSON, and are not."""
+
+import pytest
+
+from harmony_stream.adapters.arguments import lack_json
+from harmony_stream.header import Header
+from harmony_stream.messages import Role
+
+ASSISTANT = Role.ASSISTANT
+CASES = [
+    # recipient, content type, arguments, whether they lack JSON
+    ("functions.f", None, '{"a": 1}', False),
+    ("functions.f", None, '{"a": ', True),
+    ("functions.f", "json", "", True),
+    ("functions.f", "<|constrain|>json", "[1, 2] 3", True),
+    ("functions.f", "code", "1 +", False),
+    ("browser.search", None, "tides", False),
+    ("browser.search", "json", "tides", True),
+    ("python", "code", "1 +", False),
+    ("functions.f", None, "[" * 100_000, True),
+    ("assistant", "json", "{", False),
+    (None, "json", "{", False),
+]
+
+
+@pytest.mark.parametrize(("recipient", "content_type", "arguments", "lacks"), CASES)
+def test_arguments_must_be_json_where_the_header_says_so(recipient, content_type, arguments, lacks):
+    header = Header(ASSISTANT, None, "commentary", recipient, content_type)
+    assert lack_json(header, arguments) is lacks
