@@ -18,7 +18,7 @@ import attrs
 
 from harmony_stream.errors import FaultKind, HarmonyError, HarmonyParseError
 from harmony_stream.parsing.collect import MessageCollector
-from harmony_stream.parsing.events import ContentDelta, Malformed
+from harmony_stream.parsing.events import ContentDelta, Malformed, MessageStart
 from harmony_stream.parsing.parser import EventParser
 from harmony_stream.rendering.profiles import OPENAI_0_0_8, Profile, get_profile
 from harmony_stream.rendering.render import Renderer
@@ -365,12 +365,15 @@ class FamiliarParseError(HarmonyParseError):
 def familiar_error(encoding: HarmonyEncoding, events: Iterable[Event]) -> FamiliarParseError | None:
     """The first fault among events that openai_harmony would raise for."""
     faults: list[HarmonyParseError] = []
+    stop = 0
     for event in events:
-        if not isinstance(event, Malformed):
-            if faults:  # those that stand together are one header's
-                return _familiar(encoding.vocabulary, faults, event)
-        elif event.error.kind in _PHRASES:
-            faults.append(event.error)
+        if isinstance(event, Malformed):
+            stop = event.stop
+            if event.error.kind in _PHRASES:
+                faults.append(event.error)
+        elif faults and not (isinstance(event, MessageStart) and event.start < stop):
+            # Those that stand together are one header's; that with text comes before its message.
+            return _familiar(encoding.vocabulary, faults, event)
     return _familiar(encoding.vocabulary, faults, None) if faults else None
 
 

@@ -25,8 +25,10 @@ if TYPE_CHECKING:
 KNOWN_CHANNELS = ("analysis", "commentary", "final")
 KNOWN_ROLES = tuple(role.value for role in Role)
 CONSTRAIN_MARKER = "<|constrain|>"
-# Recipients that are no tools: the model talking to itself, or to all.
-NOT_TOOLS = (None, "assistant", "all")
+# Recipients that are not tools: the model addresses itself, everybody, or the user.
+NOT_TOOLS = (None, "assistant", "all", "user")
+# Of these, the ones that hide what is on a channel which is visible by itself.
+_PRIVATE = ("assistant", "all")
 
 
 @attrs.frozen
@@ -71,12 +73,15 @@ class Header:
 
     @property
     def is_visible(self) -> bool:
-        """Whether a person may see the content: an answer, a preamble, or a bare text."""
-        return (
-            self.role is Role.ASSISTANT
-            and self.recipient is None
-            and self.channel in ("final", "commentary", None)
-        )
+        """Whether a person may see the content: an answer, a preamble, or a bare text.
+
+        The answer is visible whomever it addresses, as long as that is not a tool.
+        """
+        if self.role is not Role.ASSISTANT or self.recipient not in NOT_TOOLS:
+            return False
+        if self.channel == "final":
+            return True
+        return self.channel in ("commentary", None) and self.recipient not in _PRIVATE
 
     @property
     def is_reasoning(self) -> bool:
@@ -143,6 +148,20 @@ class Place(NamedTuple):
     offset: int
 
 
+class LeftWord(NamedTuple):
+    """A word of a header that is part of no field.
+
+    Attributes:
+        place: where it begins.
+        end: where it ends.
+        text: the white space between it and the left-over word before, and the word.
+    """
+
+    place: Place
+    end: Place
+    text: str
+
+
 class HeaderFault(NamedTuple):
     """Something wrong with a header: what, where, and the text at fault."""
 
@@ -159,12 +178,14 @@ class HeaderReading(NamedTuple):
         faults: what is wrong with it, in order.
         rest: of a header that `<|message|>` did not close: where the content begins, if anywhere.
         is_bare: whether it holds nothing but its role.
+        left: the words that are part of no field, in order; each of them is in a fault.
     """
 
     header: Header
     faults: tuple[HeaderFault, ...]
     rest: Place | None
     is_bare: bool
+    left: tuple[LeftWord, ...] = ()
 
 
 # Names are letters, digits and _ . / + : - (and the characters that stand for broken bytes).
@@ -179,7 +200,13 @@ _WORD = re.compile(r"\S+")
 _RECIPIENT = re.compile(r"to=([\w./+:\ufffd\udc80-\udcff-]*)")
 # A channel word is kept whole, however odd (`commentary?`), unless what is glued to a known channel
 # can only be content.
-_GLUED_CONTENT = re.compile(r"(?:analysis|commentary|final)(?=[\[{(<\"'`])")
+_GLUED_CONTENT = re.compile(
+    r"(?:analysis|commentary|final)(?=[\[{(<\"'`]|[^\x00-\x7f\ufffd\udc80-\udcff])"
+)
+# A role with a colon: only a name may be glued to it. What cannot be one is a word of its own.
+_ROLE_AND_NAME = re.compile(
+    rf"(?i:{'|'.join(KNOWN_ROLES)})(?=:)(?::[\w./+:\ufffd\udc80-\udcff-]+)?"
+)
 _REPEATED_ROLE = re.compile(rf"({'|'.join(KNOWN_ROLES)})\1*({'|'.join(KNOWN_CHANNELS)})?")
 _PREFERRED_TYPES = ("json", "code")
 
@@ -230,7 +257,8 @@ def _next_word(text: str, position: int, end: int, expected: _Kind | None) -> tu
     if recipient := _RECIPIENT.match(text, position, end):
         return _Kind.RECIPIENT, recipient.end()
     if expected is _Kind.ROLE:
-        return expected, end
+        named = _ROLE_AND_NAME.match(text, position, end)
+        return expected, named.end() if named else end
     if expected is _Kind.CHANNEL:
         glued = _GLUED_CONTENT.match(text, position, end)
         return expected, glued.end() if glued else end
@@ -294,11 +322,14 @@ class _Reader:
         self.expects_role = opening in (Opening.START, Opening.REPEATED)
         self.words = list(_words(runs, has_role_word=self.expects_role))
         self.faults: list[HeaderFault] = []
+        self.left: list[_Word] = []
         self.rest: Place | None = None
 
     def read(self) -> HeaderReading:
         self.drop_given_role()
+        self.drop_repeated_channels()
         if not self.closed:
+            self.cut_at_name()
             self.cut_at_first_bare_word()
         channel = self.last_of(_Kind.CHANNEL, Section.CHANNEL, FaultKind.DUPLICATE_CHANNEL)
         recipient = self.last_recipient()
@@ -314,7 +345,23 @@ class _Reader:
             self.report(FaultKind.UNEXPECTED_START, Place(0, -1), "")
         header = Header(role, name, channel, recipient, self.read_type())
         self.faults.sort(key=lambda fault: fault.place)
-        return HeaderReading(header, tuple(self.faults), self.rest, self.is_bare())
+        return HeaderReading(
+            header, tuple(self.faults), self.rest, self.is_bare(), self.left_words()
+        )
+
+    def left_words(self) -> tuple[LeftWord, ...]:
+        """The left-over words in order, each with the white space between it and the last one."""
+        found: list[LeftWord] = []
+        for word in sorted(self.left, key=lambda word: word.place):
+            end = Place(word.place.run, word.place.offset + len(word.text))
+            gap = self.gap(found[-1].end, word.place) if found else ""
+            found.append(LeftWord(word.place, end, _readable(gap + word.text)))
+        return tuple(found)
+
+    def gap(self, end: Place, place: Place) -> str:
+        """White space between two words; a space where something else stands between them."""
+        between = self.runs[end.run].text[end.offset : place.offset] if end.run == place.run else ""
+        return between if not between.strip() and end.run == place.run else " "
 
     def report(self, kind: FaultKind, place: Place, text: str) -> None:
         self.faults.append(HeaderFault(kind, place, _readable(text)))
@@ -335,11 +382,40 @@ class _Reader:
             elif word.kind is _Kind.BARE:
                 return
 
+    def drop_repeated_channels(self) -> None:
+        """A channel's name is never a type: beside `<|channel|>` it is a second channel.
+
+        In a header that breaks off, only in the role's place: behind the channel it may be the
+        first word of an answer ("final analysis shows ...").
+        """
+        if all(run.section is not Section.CHANNEL for run in self.runs):
+            return
+        for section in Section if self.closed else (Section.ROLE,):
+            bare = [word for word in self.bare_words() if word.section is section]
+            if len(bare) == 1 and _is_channel_word(bare[0]):
+                self.words.remove(bare[0])
+                self.report(FaultKind.DUPLICATE_CHANNEL, bare[0].place, bare[0].text)
+
+    def bare_words(self) -> list[_Word]:
+        return [word for word in self.words if word.kind is _Kind.BARE]
+
+    def cut_at_name(self) -> None:
+        """What follows a role and a colon is content if no more of a header came: `assistant:42`.
+
+        A name alone says nothing, so the text must not pass for one and vanish.
+        """
+        word = self.role_word()
+        is_alone = all(run.section is Section.ROLE for run in self.runs) and not any(
+            other.kind is _Kind.RECIPIENT for other in self.words
+        )
+        if word and is_alone and _known_role(word.text) and ":" in word.text:
+            role = word.text.partition(":")[0]
+            self.words[self.words.index(word)] = word._replace(text=role)
+            self.cut_at(word.place._replace(offset=word.place.offset + len(role)))
+
     def cut_at_first_bare_word(self) -> None:
-        for word in self.words:
-            if word.kind is _Kind.BARE:
-                self.cut_at(word.place)
-                return
+        if bare := self.bare_words():
+            self.cut_at(bare[0].place)
 
     def cut_at(self, place: Place) -> None:
         """The content begins here: neither the words behind it nor their faults count."""
@@ -395,7 +471,10 @@ class _Reader:
 
     def refuses(self, word: _Word, channel: str | None, recipient: str | None) -> bool:
         """Whether a word in the role's place is neither a role nor the name of a tool."""
-        may_be_tool = channel != "final" and recipient in NOT_TOOLS and _NAME.fullmatch(word.text)
+        is_name = _NAME.fullmatch(word.text) and not _is_channel_word(word)
+        may_be_tool = is_name and channel != "final" and recipient in NOT_TOOLS
+        if not self.closed:  # a lone word is text: only more of a header makes a name of it
+            may_be_tool = may_be_tool and (channel or recipient) is not None
         return not (is_role_word(word.text) or may_be_tool)
 
     def read_role(
@@ -416,12 +495,14 @@ class _Reader:
             return role, _name_of(role), channel or (glued[2] if self.closed else None)
         if self.refuses(word, channel, recipient):
             self.report(FaultKind.UNKNOWN_ROLE, word.place, word.text)
+            if not _is_channel_word(word):
+                self.left.append(word)
             return self.given_role, self.given_name, channel
         return Role.TOOL, _readable(word.text), channel
 
     def channel_behind_role(self) -> str | None:
         """The channel where its marker was left out: thinking must not pass for an answer."""
-        bare = next((word for word in self.words if word.kind is _Kind.BARE), None)
+        bare = next(iter(self.bare_words()), None)
         if bare is None or not self.is_channel_in_place_of_role(bare):
             return None
         self.words.remove(bare)
@@ -435,7 +516,7 @@ class _Reader:
             if self.is_finished(0):
                 self.report(FaultKind.UNKNOWN_ROLE, self.end_of_section(0), "")
             return role, name, channel
-        first = next((word for word in self.words if word.kind is _Kind.BARE), None)
+        first = next(iter(self.bare_words()), None)
         if first is None or first.section is not Section.ROLE:
             return role, name, channel
         glued = _REPEATED_ROLE.fullmatch(first.text.lower())
@@ -459,15 +540,42 @@ class _Reader:
 
     def read_type(self) -> str | None:
         constrain = self.last_of(_Kind.CONSTRAIN, Section.CONSTRAIN, FaultKind.DUPLICATE_CONSTRAIN)
-        bare = [word for word in self.words if word.kind is _Kind.BARE]
-        chosen = None if constrain else _choose_type(bare)
+        bare = self.bare_words()
+        chosen = None if constrain else self.choose_type(bare)
         left = [word for word in bare if word is not chosen]
         if left:
             text = " ".join(word.text for word in left)
             self.report(FaultKind.UNPARSED_HEADER_TEXT, left[0].place, text)
+            self.left += left
         if constrain:
             return CONSTRAIN_MARKER + constrain
         return _readable(chosen.text) if chosen else None
+
+    def choose_type(self, bare: Sequence[_Word]) -> _Word | None:
+        """One type-shaped word is the type; of several, the first that is a usual type."""
+        if len(bare) == 1 and not self.left and self.may_be_type(bare[0]):
+            return bare[0]
+        return next((word for word in bare if word.text in _PREFERRED_TYPES), None)
+
+    def may_be_type(self, word: _Word) -> bool:
+        """Whether a word is shaped like a type and stands where one may stand.
+
+        That is behind the channel, or behind the recipient. Before them stands a usual type at
+        most: anything else is what the model says before its call.
+        """
+        if not _TYPE.fullmatch(word.text) or _is_channel_word(word) or self.is_glued(word):
+            return False
+        channels = [
+            number for number, run in enumerate(self.runs) if run.section is Section.CHANNEL
+        ]
+        recipients = [other.place for other in self.words if other.kind is _Kind.RECIPIENT]
+        places = [*(Place(number, -1) for number in channels), *recipients]
+        return not channels or word.text in _PREFERRED_TYPES or min(places) < word.place
+
+    def is_glued(self, word: _Word) -> bool:
+        """Whether a word follows another one without white space."""
+        run, offset = word.place
+        return offset > 0 and not self.runs[run].text[offset - 1].isspace()
 
     def is_bare(self) -> bool:
         only = self.words[0] if len(self.words) == 1 else None
@@ -507,10 +615,5 @@ def is_role_word(word: str) -> bool:
     return bool(_known_role(word) or _REPEATED_ROLE.fullmatch(word.lower()))
 
 
-def _choose_type(bare: Sequence[_Word]) -> _Word | None:
-    """One type-shaped word is the type; of several, the first that is a usual type."""
-    if len(bare) == 1 and _TYPE.fullmatch(bare[0].text):
-        return bare[0]
-    if len(bare) < 2:
-        return None
-    return next((word for word in bare if word.text in _PREFERRED_TYPES), None)
+def _is_channel_word(word: _Word) -> bool:
+    return word.text.lower() in KNOWN_CHANNELS

@@ -19,14 +19,16 @@ import zlib
 from enum import StrEnum
 from itertools import accumulate, pairwise
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from harmony_stream.errors import LoadError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     import tiktoken
+
+_Made = TypeVar("_Made")
 
 __all__ = ["FormattingToken", "Vocabulary"]
 
@@ -213,6 +215,7 @@ class Vocabulary:
         count = max(max(self._special_texts) + 1, len(table) if table else 0)
         self.token_bytes = [None] * count
         self.texts = {}
+        self._made: dict[Callable[[Vocabulary], Any], Any] = {}
 
     @classmethod
     def default(cls) -> Vocabulary:
@@ -314,6 +317,20 @@ class Vocabulary:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Vocabulary:
         return self  # nothing in it changes, but for what was looked up
+
+    def table(self, make: Callable[[Vocabulary], _Made]) -> _Made:
+        """Return what `make` derives from this vocabulary: made once, and freed with it.
+
+        >>> def spellings(vocabulary):
+        ...     return sorted(vocabulary.special_tokens)
+        >>> vocabulary = Vocabulary.default()
+        >>> vocabulary.table(spellings) is vocabulary.table(spellings)
+        True
+        """
+        found = self._made.get(make)
+        if found is None:  # two threads may make it at once: one of two equal ones is kept
+            found = self._made.setdefault(make, make(self))
+        return cast("_Made", found)
 
     def is_special_token(self, token: int) -> bool:
         """Whether this is the id of a special token.

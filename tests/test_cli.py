@@ -148,10 +148,10 @@ assistant final | answer
   two
 -- return
 """,
-    "<|start|>user hey<|start|>user<|message|>Hi<|end|>": """\
-!! unexpected_start: token 200006 ('<|start|>') at position 3 inside a header, \
-header text so far: 'user hey'; expected <|channel|>, <|constrain|>, <|message|> or text
-!! text outside any message: 'user hey'
+    "<|start|>user to=f<|start|>user<|message|>Hi<|end|>": """\
+!! unexpected_start: token 200006 ('<|start|>') at position 4 inside a header, \
+header text so far: 'user to=f'; expected <|channel|>, <|constrain|>, <|message|> or text
+!! text outside any message: 'user to=f'
 
 user
   Hi

@@ -6,6 +6,7 @@ from harmony_stream.header import (
     KNOWN_CHANNELS,
     KNOWN_ROLES,
     Header,
+    LeftWord,
     Opening,
     Place,
     Run,
@@ -49,6 +50,7 @@ def test_a_type_is_known_in_either_spelling(content_type, constrain, data_type):
         (ASSISTANT, None, False),
         (ASSISTANT, "assistant", False),
         (ASSISTANT, "all", False),
+        (ASSISTANT, "user", False),
         (Role.TOOL, "functions.f", False),
         (USER, "functions.f", False),
     ],
@@ -68,7 +70,15 @@ def test_a_call_is_what_the_assistant_says_to_a_tool_on_any_channel(
         (Header(ASSISTANT, None, "analysis"), "reasoning"),
         (Header(ASSISTANT, None, "gossip"), "reasoning"),
         (Header(ASSISTANT, None, "commentary", "assistant"), "reasoning"),
-        (Header(ASSISTANT, None, "final", "all"), "reasoning"),
+        (Header(ASSISTANT, None, "final", "assistant"), "visible"),
+        (Header(ASSISTANT, None, "final", "all"), "visible"),
+        (Header(ASSISTANT, None, "final", "user"), "visible"),
+        (Header(ASSISTANT, None, "commentary", "user"), "visible"),
+        (Header(ASSISTANT, None, None, "user"), "visible"),
+        (Header(ASSISTANT, None, "commentary", "all"), "reasoning"),
+        (Header(ASSISTANT, None, None, "assistant"), "reasoning"),
+        (Header(ASSISTANT, None, "analysis", "user"), "reasoning"),
+        (Header(ASSISTANT, None, "gossip", "user"), "reasoning"),
         (Header(ASSISTANT, None, "analysis", "python"), "call"),
         (Header(ASSISTANT, None, "final", "functions.f"), "call"),
         (Header(USER), "none"),
@@ -156,7 +166,12 @@ CLOSED = [
     (" ", "assistant", ["unknown_role"]),
     ("to=f", "assistant to=f", ["unknown_role"]),
     ("user:ines", "user ines", []),
-    ("user:", "tool user:", []),
+    ("user:", "user", ["unparsed_header_text: :"]),
+    ('assistant:{"a":1}', "assistant", ['unparsed_header_text: : {"a":1}']),
+    ('User:ines{"a":1}', "user ines", ['unparsed_header_text: {"a":1}']),
+    ("assistant:«42»", "assistant", ["unparsed_header_text: : «42»"]),
+    ("assistant: 42", "assistant", ["unparsed_header_text: : 42"]),
+    ("assistant:答案是四十二", "assistant 答案是四十二", []),
     ("tool", "tool tool", []),
     ("tool:f", "tool f", []),
     ("f.g to=assistant<|channel|>commentary", "tool f.g commentary to=assistant", []),
@@ -175,10 +190,20 @@ CLOSED = [
     ("assistantfinal<|channel|>analysis", "assistant analysis", ["unknown_role: assistantfinal"]),
     ("assistant final", "assistant final", ["unparsed_header_text: final"]),
     ("user:ines final to=f", "user ines final to=f", ["unparsed_header_text: final"]),
-    ("assistant final<|channel|>analysis", "assistant analysis final", []),
+    ("assistant final<|channel|>analysis", "assistant analysis", ["duplicate_channel: final"]),
+    ("assistant Final<|channel|>final", "assistant final", ["duplicate_channel: Final"]),
+    ("assistant<|channel|>final analysis", "assistant final", ["duplicate_channel: analysis"]),
+    ("assistant<|channel|>final<|constrain|>json final", "assistant final <|constrain|>json",
+     ["duplicate_channel: final"]),
+    ("assistant<|channel|>final analysis of x", "assistant final",
+     ["unparsed_header_text: analysis of x"]),
+    ("assistant<|channel|>final analysis json", "assistant final json",
+     ["unparsed_header_text: analysis"]),
+    ("assistant Final", "assistant", ["unparsed_header_text: Final"]),
     ("final", "assistant final", ["unknown_role: final"]),
     ("final to=f", "assistant final to=f", ["unknown_role: final"]),
-    ("final<|channel|>analysis", "tool final analysis", []),
+    ("final<|channel|>analysis", "assistant analysis", ["unknown_role: final"]),
+    ("Commentary<|channel|>analysis", "assistant analysis", ["unknown_role: Commentary"]),
     # Channels
     ("assistant<|channel|>final", "assistant final", []),
     ("assistant<|channel|> final ", "assistant final", []),
@@ -187,6 +212,8 @@ CLOSED = [
     ("assistant<|channel|>Final", "assistant Final", []),
     ("assistant<|channel|>finalextra", "assistant finalextra", []),
     ('assistant<|channel|>final{"a":1}', "assistant final", ['unparsed_header_text: {"a":1}']),
+    ("assistant<|channel|>final答案是", "assistant final", ["unparsed_header_text: 答案是"]),
+    ("assistant<|channel|>final\ufffd", "assistant final\ufffd", []),
     ("assistant<|channel|>", "assistant", ["empty_channel"]),
     ("assistant<|channel|> to=f", "assistant to=f", ["empty_channel"]),
     ("assistant<|channel|>a<|channel|>b", "assistant b", ["duplicate_channel"]),
@@ -207,6 +234,12 @@ CLOSED = [
     ("assistant f", "assistant f", []),
     ("assistant to = f", "assistant", ["unparsed_header_text: to = f"]),
     # Types
+    ("assistant Sure<|channel|>final", "assistant final", ["unparsed_header_text: Sure"]),
+    ("assistant json<|channel|>final", "assistant final json", []),
+    ("assistant code<|channel|>analysis to=python", "assistant analysis to=python code", []),
+    ("assistant<|x|>Sure<|channel|>final", "assistant final", ["unparsed_header_text: Sure"]),
+    ("!f x<|channel|>final", "assistant final", ["unknown_role: !f", "unparsed_header_text: x"]),
+    ("!f<|channel|>final json", "assistant final json", ["unknown_role: !f"]),
     ("assistant to=f json", "assistant to=f json", []),
     ("assistant<|channel|>final json", "assistant final json", []),
     ("assistant<|channel|>final x y json z code", "assistant final json",
@@ -265,7 +298,10 @@ OPENED_BY_THE_PROMPT = [
     ("json", "user json", []),
     ("analysis", "user analysis", ["unknown_role: analysis"]),
     ("user analysis", "user analysis", ["unknown_role: analysis"]),
-    ("analysis<|channel|>final", "user final analysis", []),
+    ("analysis<|channel|>final", "user final", ["duplicate_channel: analysis"]),
+    ("commentary<|channel|>commentary to=functions.b", "user commentary to=functions.b",
+     ["duplicate_channel: commentary"]),
+    ("Let me look.<|channel|>final", "user final", ["unparsed_header_text: Let me look."]),
     ("to=f", "user to=f", []),
     ("to=f analysis json", "user analysis to=f json", ["unknown_role: analysis"]),
     ("<|channel|>final user", "user final user", []),
@@ -302,9 +338,22 @@ def test_a_prompt_repeated_is_a_fault_only_with_another_role():
 BROKEN_OFF = [
     ("assistant", "assistant", [], None),
     ("assistant hello there", "assistant", [], (0, 10)),
+    ("assistant:42", "assistant", [], (0, 9)),
+    ("Assistant:42 is it", "assistant", [], (0, 9)),
+    ("assistant:答案是四十二", "assistant", [], (0, 9)),
+    ('assistant:{"a":1}', "assistant", [], (0, 9)),
+    ("assistant: 42", "assistant", [], (0, 9)),
+    ("user:ines", "user", [], (0, 4)),
+    ("user:ines to=f", "user ines to=f", [], None),
+    ("user:ines<|channel|>final", "user ines final", [], None),
+    ("user:ines<|channel|>final x", "user ines final", [], (1, 6)),
+    ("assistant final<|channel|>final", "assistant final", ["duplicate_channel: final"], None),
+    ("assistant<|channel|>final analysis", "assistant final", [], (1, 6)),
+    ("assistant the final<|channel|>final", "assistant", [], (0, 10)),
     ("assistant<|channel|>final", "assistant final", [], None),
     ("assistant<|channel|>final json", "assistant final", [], (1, 6)),
     ('assistant<|channel|>final{"a":1}', "assistant final", [], (1, 5)),
+    ("assistant<|channel|>final答案是", "assistant final", [], (1, 5)),
     ("assistant<|channel|>final to=f{", "assistant final to=f", [], (1, 10)),
     ("assistant<|channel|>final a<|channel|>b to=f", "assistant final", [], (1, 6)),
     ("assistant<|constrain|>json", "assistant <|constrain|>json", [], None),
@@ -319,12 +368,16 @@ BROKEN_OFF = [
     ("<|channel|>final", "assistant final", ["unknown_role"], None),
     # A word in the role's place that is neither a role nor a name of a tool is content.
     ("hello!", "assistant", [], (0, 0)),
-    ("hello there", "tool hello", [], (0, 6)),
+    ("hello there", "assistant", [], (0, 0)),
+    ("hello", "assistant", [], (0, 0)),
+    ("答案是四十二", "assistant", [], (0, 0)),
+    ("f to=assistant", "tool f to=assistant", [], None),
+    ("f to=assistant x", "tool f to=assistant", [], (0, 15)),
     (" f to=g<|channel|>analysis", "assistant", [], (0, 1)),
     ("f to= to=<|channel|>final<|channel|>", "assistant", [], (0, 0)),
     ("f<|channel|>final", "assistant", [], (0, 0)),
     ("f<|channel|>commentary", "tool f commentary", [], None),
-    ("final", "tool final", [], None),
+    ("final", "assistant", [], (0, 0)),
     ("assistantfinal<|channel|>a", "assistant a", ["unknown_role: assistantfinal"], None),
     ("assistantfinal x", "assistant", ["unknown_role: assistantfinal"], (0, 15)),
 ]  # fmt: skip
@@ -346,7 +399,9 @@ def test_of_a_header_that_is_not_closed_the_words_count_up_to_the_first_left_ove
     ("text", "opening", "is_bare"),
     [
         ("assistant", START, True),
-        (" user:ines ", START, True),
+        (" user ", START, True),
+        (" user:ines ", START, False),
+        ("assistant:", START, False),
         ("", START, True),
         ("assistantassistant", START, False),
         ("assistantfinal", START, False),
@@ -377,6 +432,38 @@ def test_a_header_is_bare_if_it_holds_nothing_but_its_role(text, opening, is_bar
 )
 def test_a_fault_points_to_its_word_or_to_the_marker_before_or_behind(text, places):
     assert [fault.place for fault in read(text).faults] == [Place(*place) for place in places]
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("assistant<|channel|>final json", ""),
+        ("assistant Let me look.\n\nYes.<|channel|>final", "Let me look.\n\nYes."),
+        ("assistant x json  y to=f z<|channel|>final a", "x y z a"),
+        ("!f  x<|channel|>final", "!f  x"),
+        ("functions.f to=g", "functions.f"),
+        ('assistant:{"a":1}', ':{"a":1}'),
+        ("assistant x\udcff<|x|>y z", "x\ufffd y z"),
+        ("final<|channel|>analysis", ""),
+        ("assistant final<|channel|>analysis", ""),
+        ("assistantfinal assistant", ""),
+    ],
+)
+def test_words_that_are_part_of_no_field_are_left_as_they_stand(text, left):
+    assert "".join(word.text for word in read(text).left) == left
+
+
+def test_a_left_over_word_begins_and_ends_where_it_stands():
+    assert read("user é! b<|x|> c").left == (
+        LeftWord(Place(0, 5), Place(0, 6), "é"),
+        LeftWord(Place(0, 6), Place(0, 7), "!"),
+        LeftWord(Place(0, 8), Place(0, 9), " b"),
+        LeftWord(Place(1, 1), Place(1, 2), " c"),
+    )
+
+
+def test_a_header_that_breaks_off_leaves_no_words_since_they_are_content():
+    assert read("!f x to=g<|channel|>y z", closed=False).left == ()
 
 
 def test_the_faults_of_a_header_come_in_the_order_of_its_text():

@@ -1,5 +1,6 @@
 """The laws that hold for any sequence of tokens whatever; README.md has them in words."""
 
+import itertools
 import pickle
 import re
 import sys
@@ -183,21 +184,33 @@ def assert_nothing_lost(tokens, role, **options):
         events += parser.feed(token)
     events += parser.close()
     spans = spans_of(events)
-    assert_never_go_back(spans, len(tokens))
+    assert_never_go_back(events, len(tokens))
     kept = {place for start, stop in spans for place in range(start, stop)}
     for first, lost in runs_of_lost_text(tokens, kept):
         assert may_be_lost(states[first], lost), (first, lost)
 
 
 def spans_of(events):
-    """All but those of faults without text, which only point."""
-    return [(e.start, e.stop) for e in events if not isinstance(e, Malformed) or e.text]
+    """All but those of faults without text, which only point, and of words inside a header."""
+    inside = {id(fault) for fault, _ in left_over_in(events)}
+    kept = [e for e in events if not isinstance(e, Malformed) or (e.text and id(e) not in inside)]
+    return [(e.start, e.stop) for e in kept]
 
 
-def assert_never_go_back(spans, length):
-    edges = [edge for span in spans for edge in span]
+def left_over_in(events):
+    """Faults with the left-over words of a header, each with the start of its message."""
+    for fault, start in itertools.pairwise(events):
+        is_left_over = isinstance(fault, Malformed) and fault.text and fault.stop > start.start
+        if is_left_over and isinstance(start, MessageStart):
+            yield fault, start
+
+
+def assert_never_go_back(events, length):
+    edges = [edge for span in spans_of(events) for edge in span]
     assert edges == sorted(edges)
     assert all(0 <= edge <= length for edge in edges)
+    for fault, start in left_over_in(events):
+        assert start.start <= fault.start < fault.stop <= start.stop
 
 
 def runs_of_lost_text(tokens, kept):
@@ -212,7 +225,7 @@ def runs_of_lost_text(tokens, kept):
             run = b""
 
 
-ROLE = re.compile(r"\s*((system|developer|user|assistant|tool)(:\S+)?\s*)?", re.IGNORECASE)
+ROLE = re.compile(r"\s*((system|developer|user|assistant|tool)\s*)?", re.IGNORECASE)
 
 
 def may_be_lost(state, lost):
@@ -225,15 +238,74 @@ def may_be_lost(state, lost):
 @given(streams, roles)
 @examples(150)
 def test_text_that_belongs_to_no_message_is_that_of_its_span(tokens, role):
-    for event in events_of(tokens, role):
+    events = events_of(tokens, role)
+    inside = {id(fault) for fault, _ in left_over_in(events)}
+    for event in events:
         if isinstance(event, Malformed) and event.text:
-            span = [t for t in tokens[event.start : event.stop] if is_text(t) or t >= UNKNOWN]
-            known = [
-                VOCABULARY.decode([t], errors="surrogateescape") if is_text(t) else "\ufffd"
-                for t in span
-            ]
-            data = "".join(known).encode("utf-8", "surrogateescape")
-            assert event.text == data.decode("utf-8", "replace")
+            text = decode_joined(tokens[event.start : event.stop])
+            if id(event) in inside:  # words of it, with the fields of the header between them
+                assert is_subsequence(event.text.split(), text)
+            else:
+                assert event.text == text
+
+
+def decode_joined(tokens):
+    """What the text among tokens says, U+FFFD for unknown ones."""
+    known = [
+        VOCABULARY.decode([token], errors="surrogateescape") if is_text(token) else "\ufffd"
+        for token in tokens
+        if is_text(token) or token >= UNKNOWN
+    ]
+    return "".join(known).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def is_subsequence(words, text):
+    place = 0
+    for word in words:
+        place = text.find(word, place) + len(word)
+        if place < len(word):
+            return False
+    return True
+
+
+PROSE = st.lists(st.text("qxzQXZ4!?.,é答案", min_size=1, max_size=5), min_size=2, max_size=5).map(
+    " ".join
+)
+# Before the prose, after it in the header, and what ends the header.
+HEADS = ["<|start|>assistant ", "<|start|>assistant:!", "<|start|>!", "<|end|>", "", " ", ":"]
+CHANNELS = ["", "<|channel|>final ", "<|channel|>commentary to=functions.f "]
+TAILS = ["", " to=functions.f", "<|channel|>analysis", " <|constrain|>json", "<|channel|>final x"]
+ENDS = ["<|message|>Hi<|end|>", "<|end|>", "<|return|>", "<|call|>", "<|start|>assistant", ""]
+
+
+@given(
+    PROSE,
+    st.sampled_from(HEADS),
+    st.sampled_from(CHANNELS),
+    st.sampled_from(TAILS),
+    st.sampled_from(ENDS),
+    st.booleans(),
+)
+@examples(400)
+def test_prose_in_a_header_is_in_the_text_of_an_event(prose, head, channel, tail, end, is_text):
+    marked = head + channel + prose + tail + end
+    events = text_events([marked], "assistant") if is_text else events_of(marked)
+    texts = [event.text for event in events if isinstance(event, ContentDelta | Malformed)]
+    assert prose in "".join(texts)
+    assert faults_of(events)
+
+
+@pytest.mark.parametrize("role", ["assistant", "user", "Assistant"])
+@pytest.mark.parametrize("end", ["<|end|>", "<|return|>", "<|start|>", ""])
+@given(answer=st.text(min_size=1).filter(str.strip))
+@examples(30)
+def test_only_a_header_that_is_its_role_alone_ends_in_silence(role, end, answer):
+    events = events_of(f"<|start|>{role}:{answer}{end}", role=None)
+    texts = [event.text for event in events if isinstance(event, ContentDelta | Malformed)]
+    assert faults_of(events)
+    assert answer.strip() in "".join(texts) or "to=" in answer or "<|" in answer
+    silence = events_of(f"<|start|>{role}{end}", role=None)
+    assert faults_of(silence) == (["unexpected_start"] if end == "<|start|>" else [])
 
 
 # -- 4. Grouping, copies, pickles, resets --
@@ -416,7 +488,7 @@ def test_no_text_of_marked_text_is_lost(pieces, role):
     text = "".join(pieces)
     events = text_events([text], role)
     spans = spans_of(events)
-    assert_never_go_back(spans, len(text))
+    assert_never_go_back(events, len(text))
     kept = {place for start, stop in spans for place in range(start, stop)}
     lost = "".join(c if place not in kept else "\0" for place, c in enumerate(text))
     parts = re.split(r"\0|<\|\w+\|>", lost)
@@ -431,7 +503,7 @@ def test_no_text_of_marked_text_is_lost(pieces, role):
 def test_a_parser_after_a_prompt_emits_nothing_of_the_prompt(prompt, tokens):
     events = feed_all(EventParser.after(prompt), tokens)
     assert_grammar(events)
-    assert_never_go_back(spans_of(events), len(tokens))
+    assert_never_go_back(events, len(tokens))
     for event in events:
         assert 0 <= event.start <= event.stop <= len(tokens)
         assert not isinstance(event, Malformed) or event.error.position >= 0

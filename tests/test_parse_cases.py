@@ -86,6 +86,7 @@ PEERS_OVERRULED = {
         f"{RECIPIENT_ONLY_FROM_TO} {LEFT_OVER}",
         [("commentary", None, None, '{"Ahoy": "crew!"}', "call")],
         ["unparsed_header_text"],
+        "to = functions.hail",
     ),
     "ovms-019": Ours(
         RECIPIENT_ONLY_FROM_TO,

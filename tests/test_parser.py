@@ -96,7 +96,7 @@ def test_the_faults_of_a_header_taken_at_once_stand_where_they_stood():
     text = "<|start|>!! a to=<|channel|><|message|>"
     events = EventParser(None).feed_many(tokens_of(text))
     assert described(events) == described(events_of(text, None))[:-1]
-    assert [event.start for event in events] == [0, 1, 3, 6]
+    assert [event.start for event in events] == [1, 0, 2, 3, 6]
 
 
 # -- What is no token --

@@ -434,7 +434,7 @@ TABLE = [
         {OURS_ONLY, WORDS},
         at_message(
             lambda it: any(
-                re.match("(analysis|commentary|final)[\\[{(<\"'`]", text)
+                re.match("(analysis|commentary|final)([\\[{(<\"'`]|[^\\x00-\\x7f])", text)
                 for text in it.texts_after(CHANNEL)
             )
         ),

@@ -3,7 +3,9 @@
 Their grammar: ``(Malformed | MessageStart (ContentDelta | Malformed)* MessageEnd)*``
 
 Spans are half-open and count tokens (characters, or bytes, when marked text is fed). The spans of
-starts, deltas, ends and of each `Malformed` with text never overlap and never go back.
+starts, deltas, ends and of each `Malformed` with text never overlap and never go back. One kind is
+an exception: words of a header that are part of no field. Their `Malformed` comes before the
+`MessageStart`, and its span is inside the header's.
 """
 
 from __future__ import annotations
@@ -164,8 +166,10 @@ class Malformed:
 
     Attributes:
         error: what is wrong. A strict parser raises it.
-        text: text that belongs to no message, else "".
-        start, stop: the tokens of that text; without text, the token at fault.
+        text: text that belongs to no message: stray text between messages, a header that was given
+            up, or the words of a header that are part of no field; else "".
+        start, stop: the tokens of that text, from its first word to its last; without text, the
+            token at fault.
     """
 
     error: HarmonyParseError

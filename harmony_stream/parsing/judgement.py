@@ -6,15 +6,18 @@ text that a header is read from, and finds the token of each place in them again
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from functools import lru_cache
+from bisect import bisect_left, bisect_right
+from functools import lru_cache, partial
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+import attrs
 
 from harmony_stream.errors import FaultKind
 from harmony_stream.header import (
     Header,
     HeaderFault,
+    LeftWord,
     Opening,
     Run,
     Section,
@@ -23,7 +26,7 @@ from harmony_stream.header import (
 from harmony_stream.parsing.states import KIND_OF_FORMATTING_TOKEN, TokenKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from harmony_stream.messages import Role
     from harmony_stream.vocabulary import Vocabulary
@@ -61,8 +64,9 @@ class _Tokens(dict[int, tuple[TokenKind, bytes]]):
         return TokenKind.OTHER_SPECIAL if is_special else TokenKind.TEXT
 
 
-tokens_of = lru_cache(maxsize=8)(_Tokens)
-"""The kinds and bytes of a vocabulary's tokens, one table for all its parsers."""
+def tokens_of(vocabulary: Vocabulary) -> _Tokens:
+    """The kinds and bytes of a vocabulary's tokens, one table for all its parsers."""
+    return vocabulary.table(_Tokens)
 
 
 def kind_and_data(vocabulary: Vocabulary, item: Item) -> tuple[TokenKind, bytes]:
@@ -104,6 +108,23 @@ class Fault(NamedTuple):
     text: str = ""
 
 
+class LeftText(NamedTuple):
+    """A left-over word of a header, and the white space before it.
+
+    Attributes:
+        first, last: the items in which it begins and ends.
+        offset: bytes of the first item in front of the word.
+        width: bytes of the last item up to the end of the word.
+        text: what it says.
+    """
+
+    first: int
+    offset: int
+    last: int
+    width: int
+    text: str
+
+
 class Judgement(NamedTuple):
     """What the items of a header say.
 
@@ -113,39 +134,61 @@ class Judgement(NamedTuple):
         rest: of a header that `<|message|>` did not close: the item in which the content begins,
             and the bytes of that item before it; or None.
         is_bare: whether it holds nothing but its role.
+        left: the words that are part of no field.
     """
 
     header: Header
     faults: tuple[Fault, ...]
     rest: tuple[int, int] | None
     is_bare: bool
+    left: tuple[LeftText, ...]
 
 
-class _Stretch(NamedTuple):
+@attrs.frozen
+class _Stretch:
     """The items of one run: the first, and the bytes of each."""
 
     section: Section
     opens: bool
     first: int
-    pieces: tuple[bytes, ...]
+    pieces: list[bytes] = attrs.field(factory=list)
 
     def run(self) -> Run:
         data = b"".join(self.pieces)
         return Run(self.section, data.decode("utf-8", "surrogateescape"), self.opens)
 
-    def locate(self, text: str, offset: int) -> tuple[int, int]:
+
+class _Map:
+    """Finds the item of a character in a run; its tables make each look-up a short one."""
+
+    def __init__(self, stretch: _Stretch, run: Run) -> None:
+        self._first = stretch.first
+        self._starts = list(accumulate(map(len, stretch.pieces), initial=0))
+        # Of each character the byte with which it begins; ASCII needs no table.
+        widths = map(_width_of, run.text)
+        self._bytes = (
+            range(len(run.text) + 1) if run.text.isascii() else list(accumulate(widths, initial=0))
+        )
+
+    def locate(self, offset: int) -> tuple[int, int]:
         """The item in which a character begins, and the bytes of it before the character."""
         if offset < 0:
-            return self.first - 1, 0
-        position = len(text[:offset].encode("utf-8", "surrogateescape"))
-        starts = list(accumulate(map(len, self.pieces), initial=0))
-        item = bisect_right(starts, position, hi=len(self.pieces)) - 1
-        return self.first + item, position - starts[item]
+            return self._first - 1, 0
+        position = self._bytes[offset]
+        item = bisect_right(self._starts, position, hi=len(self._starts) - 1) - 1
+        return self._first + item, position - self._starts[item]
+
+    def locate_end(self, offset: int) -> tuple[int, int]:
+        """The item in which the character before this place ends, and its bytes up to there."""
+        position = self._bytes[offset]
+        item = bisect_left(self._starts, position) - 1
+        return self._first + item, position - self._starts[item]
 
 
-# Streams repeat their headers: a look-up costs a tenth of a judgement (10-19 us). Bounded, since
-# the words of a header may be anything.
-@lru_cache(maxsize=512)
+def _width_of(character: str) -> int:
+    return len(character.encode("utf-8", "surrogateescape"))
+
+
 def judge(
     vocabulary: Vocabulary,
     items: tuple[Item, ...],
@@ -155,55 +198,79 @@ def judge(
     closed: bool,
 ) -> Judgement:
     """Read the items of a header; see `read_header` for the other arguments."""
+    return vocabulary.table(_cached_judge)(items, opening, role, name, closed)
+
+
+def _cached_judge(vocabulary: Vocabulary) -> Callable[..., Judgement]:
+    # Streams repeat their headers: a look-up costs a tenth of a judgement (10-19 us). Bounded,
+    # since the words of a header may be anything.
+    return lru_cache(maxsize=512)(partial(_judge, vocabulary))
+
+
+def _judge(
+    vocabulary: Vocabulary,
+    items: tuple[Item, ...],
+    opening: Opening,
+    role: Role | None,
+    name: str | None,
+    closed: bool,
+) -> Judgement:
     stretches, faults = _cut_into_stretches(vocabulary, items)
     runs = [stretch.run() for stretch in stretches]
+    maps = list(map(_Map, stretches, runs))
     reading = read_header(runs, opening, role, name, closed=closed)
-    faults += [_locate(stretches, runs, fault, len(items)) for fault in reading.faults]
-    faults += _broken_bytes(stretches, runs)
+    faults += [_locate(maps, runs, fault, len(items)) for fault in reading.faults]
+    faults += _broken_bytes(maps, runs)
     rest = None
     if reading.rest is not None:
-        rest = stretches[reading.rest.run].locate(runs[reading.rest.run].text, reading.rest.offset)
+        rest = maps[reading.rest.run].locate(reading.rest.offset)
         faults = [fault for fault in faults if (fault.item, fault.offset) < rest]
     faults.sort(key=lambda fault: (fault.item, fault.offset))
-    return Judgement(reading.header, tuple(faults), rest, reading.is_bare)
+    left = tuple(_locate_left(maps, word) for word in reading.left)
+    return Judgement(reading.header, tuple(faults), rest, reading.is_bare, left)
+
+
+def _locate_left(maps: list[_Map], word: LeftWord) -> LeftText:
+    first = maps[word.place.run].locate(word.place.offset)
+    return LeftText(*first, *maps[word.end.run].locate_end(word.end.offset), word.text)
 
 
 def _cut_into_stretches(
     vocabulary: Vocabulary, items: tuple[Item, ...]
 ) -> tuple[list[_Stretch], list[Fault]]:
     """The runs of a header, and the faults of single tokens in it."""
-    stretches = [_Stretch(Section.ROLE, True, 0, ())]
+    stretches = [_Stretch(Section.ROLE, True, 0)]
     faults: list[Fault] = []
     for number, item in enumerate(items):
         kind, data = kind_and_data(vocabulary, item)
         last = stretches[-1]
         if kind is TokenKind.TEXT or kind is TokenKind.UNKNOWN:
-            pieces = (*last.pieces, data)
-            stretches[-1] = last._replace(pieces=pieces)
+            last.pieces.append(data)
         elif section := _SECTION_OF_MARKER.get(kind):
-            stretches.append(_Stretch(section, True, number + 1, ()))
+            stretches.append(_Stretch(section, True, number + 1))
         else:
             faults.append(Fault(FaultKind.UNEXPECTED_MARKER, number, 0, last.section))
-            stretches.append(_Stretch(last.section, False, number + 1, ()))
+            stretches.append(_Stretch(last.section, False, number + 1))
         if kind is TokenKind.UNKNOWN:
             faults.append(Fault(FaultKind.UNKNOWN_TOKEN, number, 0, last.section))
     return stretches, faults
 
 
-def _locate(stretches: list[_Stretch], runs: list[Run], fault: HeaderFault, count: int) -> Fault:
+def _locate(maps: list[_Map], runs: list[Run], fault: HeaderFault, count: int) -> Fault:
     place = fault.place
     if place.run == len(runs):
         return Fault(fault.kind, count, 0, runs[-1].section, fault.text)
-    item, offset = stretches[place.run].locate(runs[place.run].text, place.offset)
+    item, offset = maps[place.run].locate(place.offset)
     return Fault(fault.kind, item, offset, runs[place.run].section, fault.text)
 
 
-def _broken_bytes(stretches: list[_Stretch], runs: list[Run]) -> list[Fault]:
+def _broken_bytes(maps: list[_Map], runs: list[Run]) -> list[Fault]:
     """One fault for each run that is not UTF-8, at the first byte that is not."""
     faults = []
-    for stretch, run in zip(stretches, runs, strict=True):
+    for finder, run in zip(maps, runs, strict=True):
         offset = next((at for at, char in enumerate(run.text) if "\udc80" <= char <= "\udcff"), -1)
         if offset >= 0:
-            item, skipped = stretch.locate(run.text, offset)
-            faults.append(Fault(FaultKind.INVALID_UTF8_IN_HEADER, item, skipped, run.section))
+            faults.append(
+                Fault(FaultKind.INVALID_UTF8_IN_HEADER, *finder.locate(offset), run.section)
+            )
     return faults

@@ -24,6 +24,7 @@ from harmony_stream.parsing.judgement import (
     Fault,
     Item,
     Judgement,
+    LeftText,
     judge,
     kind_and_data,
     plain_text_of,
@@ -231,8 +232,8 @@ class Machine:
 
     def _close_header(self, piece: Piece, cell: Cell) -> list[Event]:
         judgement = self._judge(closed=True)
-        faults = self._faults(judgement, piece)
-        return [self._start_message(judgement.header, piece.stop, closed=True), *faults]
+        before, behind = self._faults(judgement, piece)
+        return [*before, self._start_message(judgement.header, piece.stop, closed=True), *behind]
 
     def _start_message(self, header: Header, stop: int, *, closed: bool) -> MessageStart:
         self._header = header
@@ -257,21 +258,22 @@ class Machine:
         span = (self._start, piece.start) if text else (piece.start, piece.stop)
         if self._opening is Opening.IMPLIED:
             fault = self._expected_start(piece)
-            return list(filter(_is_fed, [Malformed(fault.error, text, *span) if text else fault]))
+            return _fed([Malformed(fault.error, text, *span) if text else fault])
         of_tokens = tuple(fault for fault in judgement.faults if fault.kind not in WORD_FAULTS)
         error = self._error(_fault_of(cell), piece)
-        before = self._faults(judgement._replace(faults=of_tokens), piece)
-        return [*before, Malformed(error, text, *span)]
+        _, faults = self._faults(judgement._replace(faults=of_tokens), piece)
+        return [*faults, Malformed(error, text, *span)]
 
     def _begin_content(self, judgement: Judgement, piece: Piece, kind: FaultKind) -> list[Event]:
         """Start a message whose header `<|message|>` did not close: left-over words are content."""
-        items, starts, stops = self._items, [self._first, *self._stops], self._stops
+        items, stops = self._items, self._stops
         number, skipped = judgement.rest or (len(items), 0)
-        stop = max(0, starts[number] + self._width(items, number, skipped))
-        faults = self._faults(judgement, piece)
+        stop = self._place(number, skipped)
+        _, faults = self._faults(judgement, piece)
         if self._opening is not Opening.IMPLIED:
             faults.append(Malformed(self._error(kind, piece), "", piece.start, piece.stop))
         events = [self._start_message(judgement.header, stop, closed=False), *faults]
+        starts = [self._first, *stops]
         for left in range(number, len(items)):
             rest = self._piece(items[left], starts[left], stops[left])
             if left == number:
@@ -309,7 +311,18 @@ class Machine:
         if self._opening is Opening.PROMPT and judgement.is_bare and is_empty:
             self._open(Opening.REPEATED, piece.start, piece.stop)
             return []
-        return self._abandon(judgement, piece, cell) + self._open_at(piece, cell)
+        if judgement.rest is None or self._is_stray(judgement.header):
+            return self._abandon(judgement, piece, cell) + self._open_at(piece, cell)
+        events = self._begin_content(judgement, piece, _fault_of(cell))
+        if self._state is not CONTENT:  # a marker among the left-over words opened another header
+            return events + self._step(piece)
+        events += self._end_message(EndKind.IMPLICIT, piece.start, piece.start)
+        return join_deltas(events) + self._open_at(piece, cell)
+
+    def _is_stray(self, header: Header) -> bool:
+        """Whether this is plain text between messages, which no marker makes a message of."""
+        fields = (header.channel, header.recipient, header.content_type)
+        return self._opening is Opening.IMPLIED and fields == (None, None, None)
 
     # -- In content -------------------------------------------------------------------------------
 
@@ -387,16 +400,42 @@ class Machine:
 
     # -- Faults -----------------------------------------------------------------------------------
 
-    def _faults(self, judgement: Judgement, end: Piece) -> list[Event]:
-        """The faults of a header that `end` ended; an implied one has its coming as its one."""
+    def _faults(self, judgement: Judgement, end: Piece) -> tuple[list[Event], list[Event]]:
+        """The faults of a header that `end` ended: the one with left-over words, and the others.
+
+        The former comes before the message, since its text belongs to none. An implied header has
+        its coming as its one fault.
+        """
+        left = [word for word in judgement.left if self._stops[word.last] > 0]
         if self._opening is Opening.IMPLIED:
-            faults = [self._expected_start(end)]
-        else:
-            faults = [self._header_fault(fault, end) for fault in judgement.faults]
-        return [fault for fault in faults if _is_fed(fault)]
+            coming = self._expected_start(end)
+            return ([self._with_left(coming, left)], []) if left else ([], _fed([coming]))
+        before: list[Event] = []
+        behind: list[Event] = []
+        for fault in judgement.faults:
+            event = self._header_fault(fault, end)
+            if left and not before and (fault.item, fault.offset) == judgement.left[0][:2]:
+                before.append(self._with_left(event, left))
+            else:
+                behind.append(event)
+        return before, _fed(behind)
+
+    def _with_left(self, fault: Malformed, left: list[LeftText]) -> Malformed:
+        """The fault with the left-over words that were fed, and their span."""
+        first, last = left[0], left[-1]
+        text = "".join(word.text for word in left).lstrip()
+        start, stop = self._place(first.first, first.offset), self._stops[last.last]
+        if not isinstance(self._items[last.last], int):
+            stop = self._place(last.last, last.width)
+        return Malformed(fault.error, text, start, stop)
+
+    def _place(self, number: int, skipped: int) -> int:
+        """The position of a byte of an item; in a token, which is not cut, that of the token."""
+        start = self._stops[number - 1] if number else self._first
+        return max(0, start + self._width(self._items, number, skipped))
 
     def _header_fault(self, fault: Fault, end: Piece) -> Malformed:
-        items, starts = self._items, [self._first, *self._stops]
+        items = self._items
         item: Item | None
         if fault.item == len(items):
             item, start, stop = end.item, end.start, end.stop
@@ -405,7 +444,7 @@ class Machine:
             start, stop = self._start, self._first
         else:
             item, stop = items[fault.item], self._stops[fault.item]
-            start = starts[fault.item] + self._width(items, fault.item, fault.offset)
+            start = self._place(fault.item, fault.offset)
         state = _STATE_OF_SECTION[fault.section]
         error = self._make_error(fault.kind, start, item, fault.text, state)
         return Malformed(error, "", start, stop)
@@ -436,6 +475,10 @@ class Machine:
 
     def _header_text(self) -> str:
         return text_of(self._vocabulary, tuple(self._items))
+
+
+def _fed(events: list[Event]) -> list[Event]:
+    return list(filter(_is_fed, events))
 
 
 def _is_fed(event: Event) -> bool:

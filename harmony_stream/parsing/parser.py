@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import operator
 from array import array
-from functools import lru_cache
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
@@ -52,8 +51,7 @@ _HEADERS = 512
 _BLOCK = 4096
 
 
-@lru_cache(maxsize=8)
-def headers_seen(vocabulary: Vocabulary) -> dict[tuple[Item, ...], Header]:
+def _headers_seen(vocabulary: Vocabulary) -> dict[tuple[Item, ...], Header]:
     """Headers by their tokens, of those that `feed_many` read and found nothing wrong with."""
     return {}
 
@@ -163,10 +161,9 @@ class EventParser(Machine):
         self._ready, self._parts = _NO_TEXTS, _NO_BYTES
         self._is_announced = self._state is not CONTENT
         self._given = (Role.ASSISTANT, None)
-        if self._state is State.ROLE and self._items and self._judge(closed=False).is_bare:
+        if self._state is State.ROLE and self._items and (told := self._judge(closed=True)).is_bare:
             # The usual end of a prompt, `<|start|>assistant`, is the same as a given role.
-            header = self._judge(closed=True).header
-            self._given = (header.role, header.name)
+            self._given = (told.header.role, told.header.name)
             self._open(Opening.PROMPT, 0, 0)
 
     def __repr__(self) -> str:
@@ -413,7 +410,7 @@ class EventParser(Machine):
         except ValueError:
             return None
         items = tuple(map(operator.index, ids[first + 1 : last]))
-        header = headers_seen(self._vocabulary).get(items)
+        header = self._vocabulary.table(_headers_seen).get(items)
         if header is None or self._items:
             return None
         start = self._position
@@ -427,7 +424,7 @@ class EventParser(Machine):
         """Remember a header that has just been read, if nothing was wrong with it."""
         is_flawless = len(step) == 1 and isinstance(step[0], MessageStart)
         if is_flawless and self._opening is Opening.START and self._header is not None:
-            seen = headers_seen(self._vocabulary)
+            seen = self._vocabulary.table(_headers_seen)
             if len(seen) >= _HEADERS:  # the words of a header may be anything
                 seen.clear()
             seen[tuple(self._items)] = self._header

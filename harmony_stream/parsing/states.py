@@ -19,7 +19,8 @@ reports the fault as an event; the strict mode does the same, and then raises th
 In a header, tokens are only kept (`KEEP`); what they mean is judged when the header ends, by
 `harmony_stream.header`, from the sections that the special tokens marked off. So the faults of a
 header's words (`WORD_FAULTS` below) are not in the table, and those that are come out right after
-the `MessageStart`, in the order of their tokens.
+the `MessageStart`, in the order of their tokens. One comes before it: the fault whose text is the
+words that are part of no field, since they are text of the stream and of no message.
 
 What a table cannot hold
 ========================
@@ -96,7 +97,7 @@ class Action(StrEnum):
     BREAK_OFF = "break off"
     """Judge what there is of the header: left-over words are content, which then ends."""
     REOPEN = "reopen"
-    """Report the text of the header, and open another."""
+    """Words that are no field are a message, which ends; other text is reported. Open another."""
     DELTA = "delta"
     """Emit text."""
     IGNORE = "ignore"

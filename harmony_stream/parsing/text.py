@@ -7,7 +7,6 @@ stands. What may yet become a marker is held back.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -26,7 +25,14 @@ class _Markers(NamedTuple):
     longest: int
 
 
-@lru_cache(maxsize=8)
+def _markers_in_text(vocabulary: Vocabulary) -> _Markers:
+    return _markers_of(vocabulary, in_bytes=False)
+
+
+def _markers_in_bytes(vocabulary: Vocabulary) -> _Markers:
+    return _markers_of(vocabulary, in_bytes=True)
+
+
 def _markers_of(vocabulary: Vocabulary, *, in_bytes: bool) -> _Markers:
     # Those of the format come first, since they come most often; of others the longest that fits.
     formatting = set(vocabulary.formatting_tokens.values())
@@ -93,7 +99,7 @@ class MarkedText:
 
     @property
     def _markers(self) -> _Markers:
-        return _markers_of(self._vocabulary, in_bytes=self._is_bytes)
+        return self._vocabulary.table(_markers_in_bytes if self._is_bytes else _markers_in_text)
 
     def _split_at_half_marker(self, text: str) -> tuple[str, str]:
         markers = self._markers

@@ -155,7 +155,10 @@ TURNS = {
         reported=["unknown_channel"],
         options={"unlabelled": Unlabelled(on_unknown_channel="content")},
     ),
-    "a message to itself": Turn("<|channel|>final to=assistant<|message|>So.<|end|>", "", "So."),
+    "a message to itself": Turn(
+        "<|channel|>commentary to=assistant<|message|>So.<|end|>", "", "So."
+    ),
+    "an answer to itself": Turn("<|channel|>final to=assistant<|message|>So.<|end|>", "So."),
     "a prompt in the stream": Turn("<|end|><|start|>user<|message|>What?<|end|>"),
     "text that belongs to no message": Turn(
         "<|channel|>final<|message|>Four.<|end|>So ends it.<|start|>assistant" + ANSWER,
