@@ -127,7 +127,8 @@ _SENTENCES: dict[FaultKind, str] = {
 }
 
 
-@attrs.frozen(auto_exc=True, slots=False, str=False)
+# With slots a fault takes half the memory: a broken stream may have a million.
+@attrs.frozen(auto_exc=True, slots=True, str=False)
 class HarmonyParseError(HarmonyError):
     """The tokens break the format.
 
@@ -140,7 +141,8 @@ class HarmonyParseError(HarmonyError):
         token: its id; None at the end of the stream and for marked text.
         token_text: its text, or the header word at fault.
         state: name of the parser's state when it came.
-        header_text: the unfinished header, special tokens spelled out; "" outside a header.
+        header_text: the unfinished header, special tokens spelled out; "" outside a header. Of a
+            long one the first 500 characters and an ellipsis, as for `token_text`.
         expected: what would have been right, in words of the format.
         events: of a raised error: what the tolerant mode would have returned from the same call,
             up to and including the token at fault, less the `Malformed` itself.

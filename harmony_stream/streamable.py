@@ -23,7 +23,7 @@ from harmony_stream.parsing.events import (
     MessageEnd,
     MessageStart,
 )
-from harmony_stream.parsing.judgement import text_of
+from harmony_stream.parsing.judgement import quote
 from harmony_stream.parsing.states import State, expected_in
 from harmony_stream.vocabulary import FormattingToken
 
@@ -194,7 +194,7 @@ class StreamableParser:
             kind=FaultKind.EXPECTED_START,
             position=position,
             token=token,
-            token_text=text_of(self._encoding.vocabulary, (token,)),
+            token_text=quote(self._encoding.vocabulary, (token,)),
             state=State.EXPECT_START.value,
             header_text="",
             expected=expected_in(State.EXPECT_START),

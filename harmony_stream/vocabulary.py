@@ -19,7 +19,7 @@ import zlib
 from enum import StrEnum
 from itertools import accumulate, pairwise
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from harmony_stream.errors import LoadError
 
@@ -327,10 +327,11 @@ class Vocabulary:
         >>> vocabulary.table(spellings) is vocabulary.table(spellings)
         True
         """
-        found = self._made.get(make)
-        if found is None:  # two threads may make it at once: one of two equal ones is kept
+        try:
+            found: _Made = self._made[make]
+        except KeyError:  # two threads may make it at once: one of two equal ones is kept
             found = self._made.setdefault(make, make(self))
-        return cast("_Made", found)
+        return found
 
     def is_special_token(self, token: int) -> bool:
         """Whether this is the id of a special token.

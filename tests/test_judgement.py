@@ -8,7 +8,7 @@ from harmony_stream.parsing.judgement import (
     judge,
     kind_and_data,
     plain_text_of,
-    text_of,
+    quote,
 )
 from harmony_stream.parsing.judgement import tokens_of as known_tokens_of
 from harmony_stream.parsing.states import TokenKind
@@ -46,7 +46,15 @@ def test_an_item_is_of_a_kind_and_has_bytes(item, kind, data):
 
 
 def test_the_text_of_items_spells_out_special_tokens_and_joins_characters():
-    assert text_of(VOCABULARY, (CHANNEL, 172, 253, 99, 228, "a", b"\xff")) == "<|channel|>🦆a\ufffd"
+    assert quote(VOCABULARY, (CHANNEL, 172, 253, 99, 228, "a", b"\xff")) == "<|channel|>🦆a\ufffd"
+    assert quote(VOCABULARY, (CHANNEL,)) == "<|channel|>"
+    assert quote(VOCABULARY, (201089,)) == "\ufffd"
+
+
+@pytest.mark.parametrize("items", [("a" * 501,), (b"a" * 501,), (*([64] * 501),), ("a" * 10**6,)])
+def test_a_quote_is_cut_after_500_characters(items):
+    assert quote(VOCABULARY, items) == "a" * 500 + "…"
+    assert quote(VOCABULARY, ("🦆" * 500,)) == "🦆" * 500
 
 
 def test_a_character_in_two_tokens_of_a_header_is_whole():

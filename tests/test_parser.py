@@ -1,7 +1,11 @@
 import asyncio
 import copy
+import cProfile
+import math
 import pickle
 import sys
+import tracemalloc
+from functools import partial
 
 import numpy
 import pytest
@@ -20,7 +24,7 @@ from strategies import (
 
 from harmony_stream.errors import FaultKind, HarmonyParseError
 from harmony_stream.messages import Role
-from harmony_stream.parsing.events import ContentDelta, MessageStart, join_deltas
+from harmony_stream.parsing.events import ContentDelta, Malformed, MessageStart, join_deltas
 from harmony_stream.parsing.parser import EventParser, aiter_events, iter_events
 from harmony_stream.parsing.states import State
 from harmony_stream.vocabulary import FormattingToken, Vocabulary
@@ -166,8 +170,15 @@ def test_a_role_that_does_not_exist_is_refused(role):
 
 @pytest.mark.parametrize("limit", [0, -1])
 def test_a_header_must_be_allowed_to_be_a_token_long(limit):
-    with pytest.raises(ValueError, match=f"max_header_tokens is {limit}, expected at least 1"):
+    with pytest.raises(ValueError, match=f"max_header_tokens is {limit}; give .* 1 or more"):
         EventParser(max_header_tokens=limit)
+
+
+@pytest.mark.parametrize("limit", [1.5, 64.0, math.inf, math.nan, "64", None])
+@pytest.mark.parametrize("make", [EventParser, partial(EventParser.after, [])])
+def test_the_limit_of_a_header_is_an_integer(make, limit):
+    with pytest.raises(TypeError, match=f"max_header_tokens is {limit!r}, which is not an integer"):
+        make(max_header_tokens=limit)
 
 
 # -- The strict mode --
@@ -278,6 +289,106 @@ def test_a_fault_in_marked_text_names_no_token():
     with pytest.raises(HarmonyParseError) as caught:
         parser.feed_text("Hi<|message|>")
     assert (caught.value.token, caught.value.token_text) == (None, "Hi")
+
+
+class Counting(EventParser):
+    """A subclass with attributes of both kinds."""
+
+    __slots__ = ("__dict__", "seen")
+
+    def feed(self, token):
+        self.seen = getattr(self, "seen", 0) + 1
+        self.label = "counting"
+        return super().feed(token)
+
+
+class Marked(Counting):
+    __slots__ = "mark"
+
+
+@pytest.mark.parametrize("kind", [Counting, Marked])
+@pytest.mark.parametrize(
+    "copied", [EventParser.copy, copy.copy, lambda parser: pickle.loads(pickle.dumps(parser))]
+)
+def test_what_a_subclass_adds_goes_with_a_copy(kind, copied):
+    parser = kind()
+    parser.feed(SPECIAL["<|channel|>"])
+    if kind is Marked:
+        parser.mark = "here"
+    twin = copied(parser)
+    twin.feed(17196)
+    assert (twin.seen, twin.label, parser.seen) == (2, "counting", 1)
+    assert getattr(twin, "mark", "here") == "here"
+    assert hasattr(twin, "mark") is (kind is Marked)
+
+
+def test_a_reset_leaves_what_a_subclass_adds():
+    parser = Counting.after([SPECIAL["<|start|>"]])
+    parser.feed(173781)
+    parser.reset()
+    assert (parser.seen, parser.position) == (1, 0)
+
+
+# -- Cost --
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        [SPECIAL["<|constrain|>"]],
+        [RESERVED],
+        [UNKNOWN],
+        [SPECIAL["<|start|>"]],
+        tokens_of("<|start|>assistant"),
+        tokens_of("<|start|>assistant<|channel|><|reserved_200013|><|message|>"),
+        [*tokens_of("<|start|>assistant"), *[RESERVED] * 60, SPECIAL["<|message|>"]],
+    ],
+)
+def test_a_fault_keeps_at_most_600_bytes(piece):
+    stream = [SPECIAL["<|message|>"], *piece * (10_000 // len(piece))]
+    parser = EventParser()
+    parser.feed_many(stream)
+    parser.reset()
+    tracemalloc.start()
+    try:
+        events = parser.feed_many(stream)
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    faults = sum(isinstance(event, Malformed) for event in events)
+    assert faults > 1000
+    assert kept < 600 * len(events)
+
+
+HEADERS = {
+    "tokens": lambda n: tokens_of(" x") * n,
+    "markers": lambda n: [RESERVED] * n,
+    "channels": lambda n: [SPECIAL["<|channel|>"], 87] * (n // 2),
+    "emoji": lambda n: tokens_of("🦩") * (n // 3),
+    "text": lambda n: ["x "] * n,
+    "text in bytes": lambda n: ["é ".encode()] * n,
+}
+
+
+@pytest.mark.parametrize("kind", HEADERS)
+def test_a_long_header_costs_what_its_tokens_cost(kind):
+    short, long = (_lines_run(HEADERS[kind](count)) for count in (1000, 4000))
+    assert long < 5 * short
+
+
+def _lines_run(items):
+    """How many calls it takes to read a header of so many items: the same in each run."""
+    parser = EventParser(max_header_tokens=10**6)
+    feed = parser.feed if isinstance(items[0], int) else parser.feed_text
+    profile = cProfile.Profile(builtins=False)
+    profile.enable()
+    for item in items:
+        feed(item)
+    if isinstance(items[0], int):
+        parser.feed(SPECIAL["<|message|>"])
+    parser.close()
+    profile.disable()
+    return sum(entry.callcount for entry in profile.getstats())
 
 
 # -- A life: close, reset, copy, pickle --

@@ -1,5 +1,6 @@
 import base64
 import copy
+import gc
 import hashlib
 import json
 import pickle
@@ -8,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import weakref
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -19,6 +21,8 @@ from hypothesis import strategies as st
 
 from harmony_stream import vocabulary as module
 from harmony_stream.errors import LoadError
+from harmony_stream.parsing.parser import EventParser
+from harmony_stream.rendering.render import Renderer
 from harmony_stream.vocabulary import FormattingToken, Vocabulary
 
 OFFICIAL_SHA256 = "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d"
@@ -419,6 +423,20 @@ def test_special_tokens_listed_among_the_ordinary_ones_are_special(write):
     vocabulary = Vocabulary.from_file(write("tokenizer.json", tokenizer_json(model=model)))
     assert vocabulary.lookup(300) is None
     assert vocabulary.is_special_token(300)
+
+
+def test_a_vocabulary_that_nobody_uses_is_freed():
+    encoding = Vocabulary.default().tiktoken_encoding
+    vocabulary = Vocabulary.from_tiktoken(encoding, special_tokens={"<|call|>": 200013})
+    parser = EventParser(vocabulary=vocabulary)
+    parser.feed_many([200005, 17196, 200008, 13225, 200007, 200006, 173781, 200008, 13225])
+    EventParser(vocabulary=vocabulary).feed_text("<|channel|>final<|message|>Hi")
+    EventParser(vocabulary=vocabulary).feed_text(b"<|channel|>x y<|message|>Hi")
+    Renderer(vocabulary, "guide").encode("Hi")
+    seen = weakref.ref(vocabulary)
+    del vocabulary, parser
+    gc.collect()
+    assert seen() is None
 
 
 def test_given_special_tokens_take_texts_and_ids_from_the_file(write):

@@ -26,7 +26,7 @@ from harmony_stream.header import (
 from harmony_stream.parsing.states import KIND_OF_FORMATTING_TOKEN, TokenKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from harmony_stream.messages import Role
     from harmony_stream.vocabulary import Vocabulary
@@ -76,10 +76,45 @@ def kind_and_data(vocabulary: Vocabulary, item: Item) -> tuple[TokenKind, bytes]
     return TokenKind.TEXT, item.encode() if isinstance(item, str) else item
 
 
-def text_of(vocabulary: Vocabulary, items: tuple[Item, ...]) -> str:
-    """The text of items, special tokens spelled out."""
-    datas = [kind_and_data(vocabulary, item)[1] for item in items]
-    return b"".join(datas).decode("utf-8", "replace")
+# What an error quotes is cut here: enough to see what is wrong.
+_LONGEST_QUOTE = 500
+
+
+class _Spellings(dict[int, str]):
+    """Texts of tokens as errors quote them, one string for all errors."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        super().__init__()
+        self._vocabulary = vocabulary
+
+    def __missing__(self, token: int) -> str:
+        kind, data = kind_and_data(self._vocabulary, token)
+        text = data.decode("utf-8", "replace")
+        if kind is not TokenKind.UNKNOWN:  # there is no end of such ids
+            self[token] = text
+        return text
+
+
+def quote(vocabulary: Vocabulary, items: Sequence[Item]) -> str:
+    """The text of items as errors quote it: special tokens spelled out, a long one cut.
+
+    >>> from harmony_stream.vocabulary import Vocabulary
+    >>> quote(Vocabulary.default(), [200005, 17196])
+    '<|channel|>final'
+    """
+    if len(items) == 1 and isinstance(items[0], int):
+        return vocabulary.table(_Spellings)[items[0]]
+    # An item is a byte at least, and a character four at most.
+    datas = [
+        kind_and_data(vocabulary, item if isinstance(item, int) else item[: _LONGEST_QUOTE + 1])[1]
+        for item in items[: 4 * _LONGEST_QUOTE + 1]
+    ]
+    return shortened(b"".join(datas).decode("utf-8", "replace"))
+
+
+def shortened(text: str) -> str:
+    """The text, or its beginning if it is too long to be quoted."""
+    return text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}…"
 
 
 def plain_text_of(vocabulary: Vocabulary, items: Iterable[Item]) -> str:

@@ -7,6 +7,7 @@ always repairs, and reports faults as `Malformed` events; `EventParser` makes er
 from __future__ import annotations
 
 from codecs import utf_8_decode
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harmony_stream.errors import FaultKind, HarmonyParseError
@@ -28,7 +29,8 @@ from harmony_stream.parsing.judgement import (
     judge,
     kind_and_data,
     plain_text_of,
-    text_of,
+    quote,
+    shortened,
 )
 from harmony_stream.parsing.states import (
     TABLE,
@@ -87,6 +89,7 @@ class Machine:
         "_held",
         "_index",
         "_is_announced",
+        "_is_in_pieces",
         "_items",
         "_length",
         "_mark",
@@ -194,6 +197,8 @@ class Machine:
         self._items: list[Item] = []
         self._stops: list[int] = []
         self._length = 0
+        # Whether marked text among the items is in more pieces than it should be.
+        self._is_in_pieces = False
 
     def _open_at(self, piece: Piece, cell: Cell) -> list[Event]:
         self._open(Opening.START, piece.start, piece.stop)
@@ -204,12 +209,23 @@ class Machine:
         assert item is not None
         self._length += piece.stop - piece.start
         if self._items and isinstance(item, str | bytes) and type(self._items[-1]) is type(item):
-            # Where marked text is cut must not matter: what belongs together is judged together.
-            self._items[-1] += item  # type: ignore[operator]
-            self._stops[-1] = piece.stop
-        else:
-            self._items.append(item)
-            self._stops.append(piece.stop)
+            self._is_in_pieces = True
+        self._items.append(item)
+        self._stops.append(piece.stop)
+
+    def _join_pieces(self) -> None:
+        """Where marked text is cut must not matter: what belongs together is judged together.
+
+        Joined once, when it is judged: a long header in short pieces costs what one piece does.
+        """
+        items, stops = self._items, self._stops
+        self._items, self._stops, self._is_in_pieces = [], [], False
+        for kind, group in groupby(zip(items, stops, strict=True), lambda pair: type(pair[0])):
+            found: Any = list(group)
+            if kind is not int:
+                found = [(kind().join(piece for piece, _ in found), found[-1][1])]
+            self._items += (item for item, _ in found)
+            self._stops += (stop for _, stop in found)
 
     def _keep(self, piece: Piece, cell: Cell) -> list[Event]:
         if not self._items and self._is_very_start(piece):
@@ -227,6 +243,8 @@ class Machine:
         return token is FormattingToken.START_OF_TEXT
 
     def _judge(self, *, closed: bool) -> Judgement:
+        if self._is_in_pieces:
+            self._join_pieces()
         given, items = self._header_given, tuple(self._items)
         return judge(self._vocabulary, items, self._opening, *given, closed)
 
@@ -253,16 +271,21 @@ class Machine:
 
     def _abandon(self, judgement: Judgement, piece: Piece, cell: Cell) -> list[Event]:
         """Report the text of a header that becomes no message."""
-        fed = [item for item, stop in zip(self._items, self._stops, strict=True) if stop > 0]
-        text = plain_text_of(self._vocabulary, fed)
+        text = self._plain_text()
         span = (self._start, piece.start) if text else (piece.start, piece.stop)
         if self._opening is Opening.IMPLIED:
             fault = self._expected_start(piece)
             return _fed([Malformed(fault.error, text, *span) if text else fault])
         of_tokens = tuple(fault for fault in judgement.faults if fault.kind not in WORD_FAULTS)
-        error = self._error(_fault_of(cell), piece)
-        _, faults = self._faults(judgement._replace(faults=of_tokens), piece)
-        return [*faults, Malformed(error, text, *span)]
+        error = Malformed(self._error(_fault_of(cell), piece), text, *span)
+        if not of_tokens:
+            return [error]
+        return [*self._faults(judgement._replace(faults=of_tokens), piece)[1], error]
+
+    def _plain_text(self) -> str:
+        """The text of the header so far, less what a prompt holds of it."""
+        fed = [item for item, stop in zip(self._items, self._stops, strict=True) if stop > 0]
+        return plain_text_of(self._vocabulary, fed)
 
     def _begin_content(self, judgement: Judgement, piece: Piece, kind: FaultKind) -> list[Event]:
         """Start a message whose header `<|message|>` did not close: left-over words are content."""
@@ -307,8 +330,7 @@ class Machine:
 
     def _reopen(self, piece: Piece, cell: Cell) -> list[Event]:
         judgement = self._judge(closed=False)
-        is_empty = not plain_text_of(self._vocabulary, self._items).strip()
-        if self._opening is Opening.PROMPT and judgement.is_bare and is_empty:
+        if self._opening is Opening.PROMPT and judgement.is_bare and not self._plain_text().strip():
             self._open(Opening.REPEATED, piece.start, piece.stop)
             return []
         if judgement.rest is None or self._is_stray(judgement.header):
@@ -406,14 +428,17 @@ class Machine:
         The former comes before the message, since its text belongs to none. An implied header has
         its coming as its one fault.
         """
+        if not judgement.faults and self._opening is not Opening.IMPLIED:
+            return [], []
         left = [word for word in judgement.left if self._stops[word.last] > 0]
         if self._opening is Opening.IMPLIED:
             coming = self._expected_start(end)
             return ([self._with_left(coming, left)], []) if left else ([], _fed([coming]))
         before: list[Event] = []
         behind: list[Event] = []
+        header = self._header_text()
         for fault in judgement.faults:
-            event = self._header_fault(fault, end)
+            event = self._header_fault(fault, end, header)
             if left and not before and (fault.item, fault.offset) == judgement.left[0][:2]:
                 before.append(self._with_left(event, left))
             else:
@@ -434,7 +459,7 @@ class Machine:
         start = self._stops[number - 1] if number else self._first
         return max(0, start + self._width(self._items, number, skipped))
 
-    def _header_fault(self, fault: Fault, end: Piece) -> Malformed:
+    def _header_fault(self, fault: Fault, end: Piece, header: str) -> Malformed:
         items = self._items
         item: Item | None
         if fault.item == len(items):
@@ -446,7 +471,7 @@ class Machine:
             item, stop = items[fault.item], self._stops[fault.item]
             start = self._place(fault.item, fault.offset)
         state = _STATE_OF_SECTION[fault.section]
-        error = self._make_error(fault.kind, start, item, fault.text, state)
+        error = self._make_error(fault.kind, start, item, shortened(fault.text), state, header)
         return Malformed(error, "", start, stop)
 
     def _expected_start(self, end: Piece) -> Malformed:
@@ -454,27 +479,37 @@ class Machine:
         items: list[tuple[Item | None, int]] = list(zip(self._items, self._stops, strict=True))
         fed = [pair for pair in items if pair[1] > 0]
         item, stop = (fed or items or [(end.item, end.stop)])[0]
-        error = self._make_error(FaultKind.EXPECTED_START, self._first, item, "", EXPECT_START)
+        error = self._make_error(
+            FaultKind.EXPECTED_START, self._first, item, "", EXPECT_START, self._header_text()
+        )
         return Malformed(error, "", self._first, stop)
 
     def _error(self, kind: FaultKind, piece: Piece) -> HarmonyParseError:
-        return self._make_error(kind, piece.start, piece.item, "", self._state)
+        header = "" if self._state is CONTENT else self._header_text()
+        return self._make_error(kind, piece.start, piece.item, "", self._state, header)
 
     def _make_error(
-        self, kind: FaultKind, position: int, item: Item | None, word: str, state: State
+        self,
+        kind: FaultKind,
+        position: int,
+        item: Item | None,
+        word: str,
+        state: State,
+        header: str,
     ) -> HarmonyParseError:
+        # By position, since a million faults are a million of these.
         return HarmonyParseError(
-            kind=kind,
-            position=position,
-            token=item if isinstance(item, int) else None,
-            token_text=word or ("" if item is None else text_of(self._vocabulary, (item,))),
-            state=state.value,
-            header_text="" if self._state is CONTENT else self._header_text(),
-            expected=WORD_FAULTS.get(kind) or _EXPECTED[state],
+            kind,
+            position,
+            item if isinstance(item, int) else None,
+            word or ("" if item is None else quote(self._vocabulary, (item,))),
+            state.value,
+            header,
+            WORD_FAULTS.get(kind) or _EXPECTED[state],
         )
 
     def _header_text(self) -> str:
-        return text_of(self._vocabulary, tuple(self._items))
+        return quote(self._vocabulary, self._items)
 
 
 def _fed(events: list[Event]) -> list[Event]:

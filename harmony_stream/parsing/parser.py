@@ -10,7 +10,7 @@ from __future__ import annotations
 import operator
 from array import array
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import TYPE_CHECKING, Any, Self, SupportsIndex
 
 import attrs
 
@@ -73,6 +73,10 @@ class EventParser(Machine):
         max_header_tokens: a header longer than that is broken off, and its left-over words become
             content. Marked text counts 8 characters as one token.
 
+    Raises:
+        TypeError: `max_header_tokens` is not an integer.
+        ValueError: it is less than 1, or there is no such role.
+
     The format guide, "Message format", describes what comes in; `states.py`, what is done with it.
 
     >>> parser = EventParser()
@@ -106,10 +110,8 @@ class EventParser(Machine):
         vocabulary: Vocabulary | None = None,
         max_header_tokens: int = 64,
     ) -> None:
-        if max_header_tokens < 1:
-            raise ValueError(f"max_header_tokens is {max_header_tokens}, expected at least 1")
         self._strict = strict
-        self._max_header_tokens = max_header_tokens
+        self._max_header_tokens = _limit(max_header_tokens)
         # What a parser made by `after` goes back to.
         self._origin: dict[str, Any] | None = None
         given = None if role is None else Role(role)
@@ -134,7 +136,7 @@ class EventParser(Machine):
         strict: bool = False,
         vocabulary: Vocabulary | None = None,
         max_header_tokens: int = 64,
-    ) -> EventParser:
+    ) -> Self:
         """A parser that goes on where a prompt ends, also inside a header or inside content.
 
         It emits nothing of the prompt. If that ends inside content, the first event is a
@@ -149,7 +151,7 @@ class EventParser(Machine):
         parser.feed_many(prompt_tokens)
         parser._strict = strict
         parser._begin_here()
-        parser._origin = parser.copy().__getstate__()
+        parser._origin = parser._own_state()
         return parser
 
     def _begin_here(self) -> None:
@@ -178,8 +180,11 @@ class EventParser(Machine):
         else:
             self.__setstate__({**self._origin, "_origin": self._origin})
 
-    def copy(self) -> EventParser:
-        """A parser in the same state, which goes its own way from here."""
+    def copy(self) -> Self:
+        """A parser in the same state, which goes its own way from here.
+
+        Attributes that a subclass adds go with it; as with `copy.copy` they are not copied.
+        """
         twin = type(self).__new__(type(self))
         twin.__setstate__(self.__getstate__())
         return twin
@@ -187,8 +192,18 @@ class EventParser(Machine):
     __copy__ = copy
 
     def __getstate__(self) -> dict[str, Any]:
-        names = (*Machine.__slots__, *EventParser.__slots__)
-        return {name: getattr(self, name) for name in names if name not in ("_ready", "_parts")}
+        added = [name for name in _slots(type(self)) if hasattr(self, name)]
+        return {
+            **getattr(self, "__dict__", {}),
+            **{name: getattr(self, name) for name in added},
+            **self._own_state(),
+        }
+
+    def _own_state(self) -> dict[str, Any]:
+        """What a parser is, in lists of its own; the fast paths are opened again."""
+        state = {name: getattr(self, name) for name in _OWN}
+        copies = {"_items": list(self._items), "_stops": list(self._stops)}
+        return {**state, **copies, "_marked_text": self._marked_text and self._marked_text.copy()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, value in state.items():
@@ -448,6 +463,29 @@ class EventParser(Machine):
 
     def _look_up_all(self, ids: list[int]) -> tuple[bytes | None, ...]:
         return tuple(self._bytes_of(operator.index(token)) for token in ids)
+
+
+# All that makes a parser's state; what the fast paths answer from follows from it.
+_OWN = tuple({*Machine.__slots__, *EventParser.__slots__} - {"_ready", "_parts"})
+
+
+def _slots(kind: type) -> list[str]:
+    """The slots that subclasses of the parser add."""
+    added = kind.__mro__[: kind.__mro__.index(EventParser)]
+    slots = [each.__dict__.get("__slots__", ()) for each in added]
+    names = [name for each in slots for name in ([each] if isinstance(each, str) else each)]
+    return [name for name in names if name not in ("__dict__", "__weakref__")]
+
+
+def _limit(max_header_tokens: SupportsIndex) -> int:
+    try:
+        limit = operator.index(max_header_tokens)
+    except TypeError:
+        reason = f"max_header_tokens is {max_header_tokens!r}, which is not an integer"
+        raise TypeError(f"{reason}; give a number of tokens, 1 or more") from None
+    if limit < 1:
+        raise ValueError(f"max_header_tokens is {limit}; give a number of tokens, 1 or more")
+    return limit
 
 
 def _token_id(token: SupportsIndex) -> int:
