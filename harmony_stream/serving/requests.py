@@ -7,7 +7,6 @@ the backend would have to do, and does not, is refused.
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -16,7 +15,6 @@ from harmony_stream.adapters import (
     ChatCompletionStream,
     Chunk,
     Options,
-    Problem,
     ResponseStream,
     join_chunks,
     sse,
@@ -26,39 +24,15 @@ from harmony_stream.adapters.conversations import (
     conversation_from_responses,
 )
 from harmony_stream.adapters.conversations_fields import Field
-from harmony_stream.adapters.turn import parse_json, random_id
+from harmony_stream.adapters.turn import parse_json
 from harmony_stream.serving.errors import RequestError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from harmony_stream.adapters.chat_completions import ReasoningKey
     from harmony_stream.messages import Conversation
+    from harmony_stream.serving.settings import Settings
     from harmony_stream.serving.store import ResponseStore
-
-
-def _no_date() -> str | None:
-    return None
-
-
-@attrs.frozen
-class Settings:
-    """How the backend answers.
-
-    Attributes:
-        reasoning_key: of Chat Completions; see `ChatCompletionStream`.
-        date: what the model takes for the current date, asked for with each request.
-        keep_alive: a stream without news sends a comment after so many seconds, and again.
-        on_problem: called with what breaks the format in a completion.
-        ids, clock: see `Options` of the adapters.
-    """
-
-    reasoning_key: ReasoningKey = "reasoning"
-    date: Callable[[], str | None] = _no_date
-    keep_alive: float = 15.0
-    on_problem: Callable[[Problem], None] | None = None
-    ids: Callable[[str], str] = random_id
-    clock: Callable[[], float] = time.time
 
 
 @attrs.frozen
@@ -124,7 +98,7 @@ def chat_request(body: Mapping[str, Any], settings: Settings) -> Asked:
         tools=body.get("tools"),
         response_format=body.get("response_format"),
         reasoning_effort=body.get("reasoning_effort"),
-        date=settings.date(),
+        date=settings.today(),
     )
     model = _field(body, "model").text()
     tools = [tool["function"]["name"] for tool in body.get("tools") or ()]
@@ -173,7 +147,7 @@ def responses_request(body: Mapping[str, Any], settings: Settings, store: Respon
         tools=body.get("tools"),
         text=body.get("text"),
         reasoning=body.get("reasoning"),
-        date=settings.date(),
+        date=settings.today(),
     )
     model = _field(body, "model").text()
     tools = [tool["name"] for tool in body.get("tools") or () if tool["type"] == "function"]
@@ -181,7 +155,12 @@ def responses_request(body: Mapping[str, Any], settings: Settings, store: Respon
     return Asked(
         model,
         conversation,
-        ResponseStream(model, fields=fields, **_options(settings, tools)),
+        ResponseStream(
+            model,
+            hide_reasoning=settings.hides_reasoning,
+            fields=fields,
+            **_options(settings, tools),
+        ),
         sse.RESPONSES,
         lambda chunks: dict(chunks[-1]["response"]),
         _count(body, "max_output_tokens"),

@@ -150,7 +150,7 @@ def test_a_replay_that_is_closed_early_says_how_far_it_came(replays):
 
     async def take_three():
         tokens = engine.sample(prompt())
-        for _ in range(4):
+        for _ in range(3):
             await anext(tokens)
         await tokens.aclose()
 
