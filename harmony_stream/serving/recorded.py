@@ -258,8 +258,8 @@ def _cut(tokens: Sequence[int]) -> tuple[list[Sequence[int]], list[_Span]]:
     events = [*parser.feed_many(tokens), *parser.close()]
     starts = [event for event in events if isinstance(event, MessageStart)]
     spans = list(_spans_of_turns(tokens, starts))
-    if spans and not begins_as_whole:
-        spans[0] = (0, spans[0][1])
+    if not begins_as_whole:  # then the first one begins at once, whatever comes first
+        spans[:1] = [(0, spans[0][1] if spans else len(tokens))]
     strays = [
         (event.start, event.stop)
         for event in events
