@@ -145,8 +145,9 @@ def _app(arguments: argparse.Namespace) -> Starlette:
 def _listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
+        host.encode("idna")  # the socket would be left open by a name that cannot be one
         return socket.create_server((host, port), family=family, backlog=_PENDING_CONNECTIONS)
-    except (OSError, TypeError) as error:  # the latter for what is not the name of a host
+    except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", error)
         raise UnreadableError(f"cannot listen on {host}, port {port}: {reason}") from error
 
