@@ -25,7 +25,7 @@ from harmony_stream.rendering.profiles import GUIDE
 from harmony_stream.rendering.render import Renderer
 from harmony_stream.serving.engine import Engine, Prompt, Sampling, check_engine
 from harmony_stream.serving.errors import FAILED, RequestError, refusal_of
-from harmony_stream.serving.hiding import Output, shown
+from harmony_stream.serving.hiding import shown, visible
 from harmony_stream.serving.recorded import RecordedEngine
 from harmony_stream.serving.requests import Asked, body_from, chat_request, responses_request
 from harmony_stream.serving.settings import Settings
@@ -131,7 +131,8 @@ class _Backend:
         model = query.get("model", self._engine.models[0])
         sampling = await self._sample(model, conversation, speed=_speed(query.get("speed")))
         show = shown if self._settings.hides_reasoning else _whole
-        return _Frames(sse.EVENTS, _event_chunks(sampling, show), self._settings.keep_alive)
+        chunks = _event_chunks(sampling, show)
+        return _Frames(sse.EVENTS, chunks, self._settings.keep_alive)
 
     # -- Turns --
 
@@ -140,6 +141,9 @@ class _Backend:
         chunks = self._chunks(asked, sampling)
         if asked.streams:
             chunks = _until_failure(asked, chunks)
+        if asked.show is not None:
+            chunks = visible(chunks, asked.show)
+        if asked.streams:
             return _Frames(asked.framing, chunks, self._settings.keep_alive)
         found = await _while_connected(request, _all(chunks))
         return _json(asked.whole(found))
@@ -161,22 +165,17 @@ class _Backend:
             reason, usage = sampling.ending()
             return reason, usage if asked.shows_usage else None
 
-        output, events = Output(), sampling.events()
-        if self._settings.hides_reasoning:
-            events = output.with_reasoning(events)
-        chunks = asked.stream.aiterate(events, ending)
+        chunks = asked.stream.aiterate(sampling.events(), ending)
         async with closing(chunks):
             async for chunk in chunks:
-                self._remember(asked, output, chunk)
+                self._remember(asked, chunk)
                 yield chunk
 
-    def _remember(self, asked: Asked, output: Output, chunk: Chunk) -> None:
+    def _remember(self, asked: Asked, chunk: Chunk) -> None:
         """Keep a response that is over, before its client hears so and refers to it."""
-        if asked.items is None:
-            return
-        output.add(chunk)
-        if chunk["type"] in _ENDS_OF_RESPONSES:
-            self._store.keep(chunk["response"]["id"], [*asked.items, *output.items])
+        if asked.items is not None and chunk["type"] in _ENDS_OF_RESPONSES:
+            response = chunk["response"]
+            self._store.keep(response["id"], [*asked.items, *response["output"]])
 
     # -- Models --
 
@@ -229,12 +228,11 @@ async def _event_chunks(
 ) -> AsyncIterator[Chunk]:
     """The events, and one that says that there are no more: a browser would connect again."""
     failure = None
-    events = sampling.events()
+    chunks = visible(sampling.events(), show)
     try:
-        async with closing(events):
-            async for event in events:
-                if (chunk := show(event)) is not None:
-                    yield chunk
+        async with closing(chunks):
+            async for chunk in chunks:
+                yield chunk
     except Exception:
         _LOG.exception("a stream of events failed")
         failure = FAILED.message

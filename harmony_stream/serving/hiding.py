@@ -1,23 +1,24 @@
-"""Hidden reasoning: what clients are shown of the parser's events, and what is kept of a response.
+"""Hidden reasoning: what a client is shown of the parser's events, and of a response.
 
-The streams of `harmony_stream.adapters` leave reasoning out themselves. Two things remain: the
-events at `/events`, and the items of a response, which later prompts need with their reasoning.
+The stream of Chat Completions leaves reasoning out by itself.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import attrs
 
 from harmony_stream.adapters.routing import CALLS, Kind, route
 from harmony_stream.adapters.turn import closing
-from harmony_stream.parsing.events import ContentDelta, Event, Malformed, MessageEnd
+from harmony_stream.parsing.events import Event, Malformed
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable
 
     from harmony_stream.adapters import Chunk
+
+_Thing = TypeVar("_Thing")
 
 _SHOWN = (Kind.TEXT, *CALLS)
 
@@ -46,34 +47,42 @@ def _without_words(event: Malformed) -> Chunk:
 
 
 @attrs.define
-class Output:
-    """The output items of a response, in order, hidden reasoning included.
+class ResponseWithoutReasoning:
+    """The chunks of a response for a client that may not see reasoning, one after the other.
 
-    Attributes:
-        items: the items so far.
+    The stream itself could leave the items out, but then nobody would have them for the next
+    prompt.
     """
 
-    items: list[Chunk] = attrs.field(factory=list)
-    _texts: list[str] = attrs.field(factory=list)
+    _hidden: set[str] = attrs.field(factory=set)
+    _sequence_number: int = 0
 
-    def add(self, chunk: Chunk) -> None:
-        """Take a chunk of the response: an item that is finished is kept."""
-        if chunk["type"] == "response.output_item.done":
-            self.items.append(chunk["item"])
+    def shown(self, chunk: Chunk) -> Chunk | None:
+        """The chunk as the client sees it; None if it is not for that client."""
+        if _is_reasoning(chunk.get("item", {})):
+            self._hidden.add(chunk["item"]["id"])
+            return None
+        if chunk.get("item_id") in self._hidden:
+            return None
+        found = {**chunk, "sequence_number": self._sequence_number}
+        self._sequence_number += 1
+        if "output_index" in chunk:  # one item follows the other
+            found["output_index"] -= len(self._hidden)
+        if "response" in chunk:
+            output = [item for item in chunk["response"]["output"] if not _is_reasoning(item)]
+            found["response"] = {**chunk["response"], "output": output}
+        return found
 
-    async def with_reasoning(self, events: AsyncGenerator[Event]) -> AsyncGenerator[Event]:
-        """The events; their reasoning becomes items, as it would if it were not hidden."""
-        async with closing(events):
-            async for event in events:
-                self._take(event)
-                yield event
 
-    def _take(self, event: Event) -> None:
-        if isinstance(event, Malformed) or route(event.header).kind is not Kind.REASONING:
-            return
-        if isinstance(event, ContentDelta):
-            self._texts.append(event.text)
-        elif isinstance(event, MessageEnd):
-            part = {"type": "reasoning_text", "text": "".join(self._texts)}
-            self.items.append({"type": "reasoning", "summary": [], "content": [part]})
-            self._texts = []
+def _is_reasoning(item: Chunk) -> bool:
+    return item.get("type") == "reasoning"
+
+
+async def visible(
+    things: AsyncIterator[_Thing], show: Callable[[_Thing], Chunk | None]
+) -> AsyncGenerator[Chunk]:
+    """What a client is shown of events or chunks; they are closed with the generator."""
+    async with closing(things):
+        async for thing in things:
+            if (chunk := show(thing)) is not None:
+                yield chunk

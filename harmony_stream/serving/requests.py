@@ -26,6 +26,7 @@ from harmony_stream.adapters.conversations import (
 from harmony_stream.adapters.conversations_fields import Field
 from harmony_stream.adapters.turn import parse_json
 from harmony_stream.serving.errors import RequestError
+from harmony_stream.serving.hiding import ResponseWithoutReasoning
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -49,6 +50,7 @@ class Asked:
         streams: whether the client wants them one by one.
         shows_usage: whether it wants to hear what they took.
         items: input items of a response, if it is to be remembered.
+        show: what the client sees of a chunk, None for nothing; no function: all of it.
     """
 
     model: str
@@ -60,6 +62,7 @@ class Asked:
     streams: bool
     shows_usage: bool = True
     items: list[Any] | None = None
+    show: Callable[[Chunk], Chunk | None] | None = None
 
 
 def body_from(data: bytes) -> dict[str, Any]:
@@ -155,17 +158,13 @@ def responses_request(body: Mapping[str, Any], settings: Settings, store: Respon
     return Asked(
         model,
         conversation,
-        ResponseStream(
-            model,
-            hide_reasoning=settings.hides_reasoning,
-            fields=fields,
-            **_options(settings, tools),
-        ),
+        ResponseStream(model, fields=fields, **_options(settings, tools)),
         sse.RESPONSES,
         lambda chunks: dict(chunks[-1]["response"]),
         _count(body, "max_output_tokens"),
         _flag(_field(body, "stream")),
         items=items if _flag(_field(body, "store"), default=True) else None,
+        show=ResponseWithoutReasoning().shown if settings.hides_reasoning else None,
     )
 
 

@@ -13,10 +13,12 @@ from hypothesis import strategies as st
 from strategies import VOCABULARY, examples
 
 from harmony_stream import ContentDelta, iter_events
+from harmony_stream.adapters import ResponseStream, counted_ids
 from harmony_stream.adapters.routing import Kind, route
 from harmony_stream.commands import serve
 from harmony_stream.serving import Settings, create_app
 
+STOPS = (200002, 200012, 199999)
 QUESTION = [{"role": "user", "content": "When?"}]
 ADDRESSES = [
     ("POST", "/v1/chat/completions"),
@@ -96,7 +98,7 @@ def told_streams(draw):
 
 def reasoning_in(tokens):
     """The words of messages that are reasoning, as far as a backend reads."""
-    stop = next((at for at, token in enumerate(tokens) if token in (200002, 200012)), len(tokens))
+    stop = next((at for at, token in enumerate(tokens) if token in STOPS), len(tokens))
     return known(
         " ".join(
             event.text
@@ -187,6 +189,44 @@ def test_calls_answers_and_preambles_are_shown():
     ]
     whole = json.loads(found["/v1/responses", False])
     assert [item["type"] for item in whole["output"]] == ["message", "function_call"]
+
+
+class Failing(Listening):
+    async def sample(self, prompt):
+        async for token in super().sample(prompt):
+            yield token
+        raise RuntimeError("out of memory")
+
+
+@pytest.mark.parametrize(("method", "path"), ADDRESSES)
+def test_a_stream_that_fails_hides_reasoning_too(method, path):
+    for sampled in (THINKING, THINKING[:-10], THINKING + "<|start|>assistant" + ANSWER[:-20]):
+        engine = Failing(ids(sampled)[:-1])
+        app = create_app(engine, Settings(page=True, reasoning_key=None))
+        body = {"model": "any", "messages": QUESTION, "input": QUESTION, "stream": True}
+        _, answer = asked(app, method, path, body)
+        assert b"The server failed" in answer
+        assert not re.search("table|says", answer.decode())
+
+
+@given(told_streams())
+@examples(100)
+def test_a_response_without_reasoning_is_the_one_that_the_adapter_gives(tokens):
+    app = create_app(
+        Listening(tokens), Settings(reasoning_key=None, ids=counted_ids(), clock=lambda: 5.0)
+    )
+    body = {"model": "any", "input": QUESTION, "stream": True}
+    _, answer = asked(app, "POST", "/v1/responses", body)
+
+    stream = ResponseStream("any", hide_reasoning=True, ids=counted_ids(), clock=lambda: 5.0)
+    stop = next((at for at, token in enumerate(tokens) if token in STOPS), len(tokens))
+    chunks = [chunk for event in iter_events(tokens[: stop + 1]) for chunk in stream.feed(event)]
+    chunks += stream.finish()
+    given = events_of(answer.decode())
+    for each in (given, chunks):
+        for key in ("usage", "stream"):
+            each[-1]["response"].pop(key, None)
+    assert given == json.loads(json.dumps(chunks))
 
 
 # -- What is hidden goes back to the model --
