@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, NamedTuple, SupportsIndex, TypeAlias
 import attrs
 
 from harmony_stream.errors import HarmonyParseError, RenderError
+from harmony_stream.header import Header
 from harmony_stream.history import (
     Dropped,
     DropReason,
@@ -55,6 +56,7 @@ from harmony_stream.parsing.parser import EventParser
 from harmony_stream.parsing.states import State
 from harmony_stream.rendering.profiles import GUIDE
 from harmony_stream.rendering.render import Renderer
+from harmony_stream.transcript_calls import OpenCalls
 from harmony_stream.transcript_files import (
     FORMAT,
     Binary,
@@ -71,8 +73,6 @@ from harmony_stream.vocabulary import FormattingToken
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
-
-    from harmony_stream.header import Header
 
 _ALL = RenderConversationConfig(auto_drop_analysis=False)
 
@@ -279,7 +279,7 @@ class Transcript:
         # How many messages there were when a sample ended inside the header of the next.
         self._unfinished: list[int] = []
         self._counts: dict[str | None, list[int]] = {}
-        self._called_on: dict[str | None, str | None] = {}  # tool -> channel of its last call
+        self._calls = OpenCalls()
 
         # What was asked for last, and what an engine has seen since.
         self._views: dict[tuple[Policy, bool], _View] = {}
@@ -306,7 +306,9 @@ class Transcript:
 
         Raises:
             RenderError: a message cannot be written.
-            ValueError: the tokens so far end inside a message.
+            ValueError: the tokens so far end inside a message; or a tool's result is named
+                otherwise than the call that waits for it (`tide`, called as `functions.tide`).
+                A result of a tool that was not called passes: the call may be left out.
         """
         self.end_sample()
         if self._is_open():
@@ -315,22 +317,48 @@ class Transcript:
                 "or give it by add_tokens()"
             )
         conversation = Conversation.from_messages(messages)
+        self._check_results(conversation.messages)
         self.add_tokens(self._renderer.render_conversation(conversation, _ALL))
+
+    def _check_results(self, messages: Iterable[Message]) -> None:
+        calls = self._calls.copy()
+        for index, message in enumerate(messages):
+            header = _header_of(message)
+            if header.role is Role.TOOL and header.name:
+                try:
+                    calls.check(header.name)
+                except ValueError as error:
+                    raise ValueError(f"message {index}: {error}") from None
+            calls.add(header)
 
     def add_tool_result(self, name: str, text: str) -> None:
         """Add what a tool gave back, on the channel on which it was called last.
 
-        Raises as `add_messages` does.
+        Args:
+            name: the recipient of the call: `functions.get_weather`. `get_weather` will do, as long
+                as no tool of another namespace waits that ends so.
+            text: the result.
+
+        Raises:
+            RenderError: as `add_messages` does.
+            ValueError: no call of that tool waits for a result, or several tools with that name
+                do; or the tokens so far end inside a message.
 
         The format guide, "Handling tool calls".
 
         >>> transcript = Transcript()
-        >>> transcript.add_tool_result("functions.get_weather", "sunny")
-        >>> transcript.messages[0].channel
-        'commentary'
+        >>> events = transcript.add_sampled([200005, 12606, 815, 316, 28, 44580, 1370, 617,
+        ...                                  200008, 12083, 200012])
+        >>> transcript.messages[0].recipient
+        'functions.tide'
+        >>> transcript.add_tool_result("tide", "4.2 m")
+        >>> transcript.messages[1].author.name, transcript.messages[1].channel
+        ('functions.tide', 'commentary')
         """
-        message = Message.from_author_and_content(Author(role=Role.TOOL, name=name), text)
-        channel = self._called_on.get(name) or "commentary"
+        self.end_sample()
+        recipient = self._calls.recipient(name)
+        message = Message.from_author_and_content(Author(role=Role.TOOL, name=recipient), text)
+        channel = self._calls.channel(recipient) or "commentary"
         self.add_messages([message.with_channel(channel).with_recipient("assistant")])
 
     def add_tokens(self, tokens: Iterable[SupportsIndex]) -> None:
@@ -556,8 +584,9 @@ class Transcript:
         self._offsets.append(len(self._history))
         self._entries.append(_Entry(end.header, end.end is EndKind.TRUNCATED))
         self._messages.append(message_of(end.header, text))
-        if end.header.is_tool_call:
-            self._called_on[end.recipient] = end.channel
+        # A result that was sampled is invented: its call still waits.
+        if end.header.role is not Role.TOOL or not self._is_sampling:
+            self._calls.add(end.header)
         self._begin_message(stop)
         # Where the next message has cut this one off, that may lack its beginning.
         self._has_fault = end.end is EndKind.IMPLICIT
@@ -705,6 +734,11 @@ class Transcript:
             stop = _find(self._mask, 0, middle)
             yield self._tokens[first:middle], self._tokens[middle:stop]
             first = stop
+
+
+def _header_of(message: Message) -> Header:
+    author, content_type = message.author, message.content_type
+    return Header(author.role, author.name, message.channel, message.recipient, content_type)
 
 
 def _find(mask: bytearray, value: int, first: int) -> int:

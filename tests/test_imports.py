@@ -18,7 +18,7 @@ FLOORS = [
     ["vocabulary"],
     ["header", "messages", "tools"],
     ["parsing", "rendering"],
-    ["history", "transcript", "transcript_files"],
+    ["history", "transcript", "transcript_calls", "transcript_files"],
     ["encoding"],
     ["streamable"],
     ["grammar", "adapters"],

@@ -10,11 +10,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from harmony_stream.commands.inputs import UnreadableError
-from harmony_stream.commands.token_logs import complain, guarded
+from harmony_stream.commands.token_logs import complain, guarded, place_of, visible
 from harmony_stream.logs.extras import MissingExtraError
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
+
+    from harmony_stream.adapters import Problem
 
 _SERVE = """\
 Serve token logs as if a model answered: /v1/chat/completions and /v1/responses, streaming and not,
@@ -27,8 +29,10 @@ examples:
 
 The model gpt-oss-20b (--model) answers the first turn of a conversation with the first completion
 of the logs, the next turn with the next one: send the results of tools, and the next log continues.
-Each log is a model as well, by the name of its file, and each of its completions: batch:2. Of a
-whole stream, which begins with <|start|>, the assistant's turns are served.
+Each log is a model as well, by the name of its file (stdin for -), and each of its completions:
+batch:2. Of a whole stream, which begins with <|start|>, the assistant's turns are served. A stop
+token (<|return|>, <|call|>, <|endoftext|>) ends a completion; what the assistant says after it is
+the next one.
 
 exit status: 2 for logs or an address that cannot be used; 130 after Ctrl-C.
 """
@@ -45,8 +49,10 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         epilog=_NOTES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("logs", metavar="LOG", nargs="+", help="a token log")
-    parser.add_argument("--host", default="127.0.0.1", help="where to listen (127.0.0.1)")
+    parser.add_argument("logs", metavar="LOG", nargs="+", help="a token log; - for standard input")
+    parser.add_argument(
+        "--host", type=word, default="127.0.0.1", help="where to listen (127.0.0.1)"
+    )
     parser.add_argument(
         "--port", type=port, default=8000, help="where to listen (8000); 0: any that is free"
     )
@@ -57,9 +63,26 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="answer in time; without it, as fast as the client reads",
     )
     parser.add_argument(
-        "--model", default="gpt-oss-20b", help="the name of all logs together (gpt-oss-20b)"
+        "--model",
+        type=word,
+        default="gpt-oss-20b",
+        help="the name of all logs together (gpt-oss-20b)",
+    )
+    parser.add_argument(
+        "--reasoning-key",
+        choices=("reasoning", "reasoning_content", "both", "none"),
+        default="reasoning",
+        help="the key of reasoning in Chat Completions (reasoning); "
+        "none: hide reasoning at every address, and in what is reported here",
     )
     parser.set_defaults(run=run)
+
+
+def word(text: str) -> str:
+    """A name, which is not empty: an empty host would mean every address of the machine."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError("it is empty")
+    return text
 
 
 def port(text: str) -> int:
@@ -107,27 +130,39 @@ def _need(module: str) -> None:
 def _app(arguments: argparse.Namespace) -> Starlette:
     from harmony_stream import serving
 
+    places = map(place_of, arguments.logs)
     try:
-        recordings = serving.load_recordings(arguments.logs, name=arguments.model, report=complain)
+        recordings = serving.load_recordings(places, name=arguments.model, report=complain)
     except ValueError as error:
         raise UnreadableError(str(error)) from error
     _tell(f"models: {', '.join(recordings)}")
     engine = serving.RecordedEngine(recordings, speed=arguments.speed, on_end=_tell)
-    return serving.create_app(engine, serving.Settings(on_problem=_tell_problem))
+    key = None if arguments.reasoning_key == "none" else arguments.reasoning_key
+    report = _tell_problem if key else _tell_kind_of_problem
+    return serving.create_app(engine, serving.Settings(reasoning_key=key, on_problem=report))
 
 
 def _listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
+        host.encode("idna")  # the socket would be left open by a name that cannot be one
         return socket.create_server((host, port), family=family, backlog=_PENDING_CONNECTIONS)
-    except OSError as error:
-        raise UnreadableError(f"cannot listen on {host}, port {port}: {error.strerror}") from error
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", error)
+        raise UnreadableError(f"cannot listen on {host}, port {port}: {reason}") from error
 
 
 def _tell(news: object) -> None:
     with suppress(OSError):  # nobody has to read it
-        print(news, flush=True)
+        print(visible(str(news)), flush=True)
 
 
-def _tell_problem(problem: object) -> None:
-    complain(getattr(problem, "message", problem))
+def _tell_problem(problem: Problem) -> None:
+    with suppress(OSError):
+        complain(problem.message)
+
+
+def _tell_kind_of_problem(problem: Problem) -> None:
+    """Without its sentence, which may quote reasoning."""
+    with suppress(OSError):
+        complain(f"{problem.kind} at position {problem.start}")

@@ -8,8 +8,8 @@ from harmony_stream.serving.app import create_app
 from harmony_stream.serving.engine import Engine, Prompt, Sampling
 from harmony_stream.serving.errors import RequestError
 from harmony_stream.serving.recorded import RecordedEngine, Replay, load_recordings
-from harmony_stream.serving.requests import Settings
 from harmony_stream.serving.server import make_server
+from harmony_stream.serving.settings import Settings
 
 __all__ = [
     "Engine",

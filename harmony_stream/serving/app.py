@@ -20,24 +20,23 @@ from harmony_stream.adapters.conversations import conversation_from_chat
 from harmony_stream.adapters.turn import closing
 from harmony_stream.errors import HarmonyError
 from harmony_stream.history import normalize_history
-from harmony_stream.messages import Conversation, Role
+from harmony_stream.messages import Conversation, RenderConversationConfig, Role
 from harmony_stream.rendering.profiles import GUIDE
 from harmony_stream.rendering.render import Renderer
-from harmony_stream.serving.engine import Engine, Prompt, Sampling
+from harmony_stream.serving.engine import Engine, Prompt, Sampling, check_engine
 from harmony_stream.serving.errors import FAILED, RequestError, refusal_of
-from harmony_stream.serving.requests import (
-    Asked,
-    Settings,
-    body_from,
-    chat_request,
-    responses_request,
-)
+from harmony_stream.serving.hiding import shown, visible
+from harmony_stream.serving.recorded import RecordedEngine
+from harmony_stream.serving.requests import Asked, body_from, chat_request, responses_request
+from harmony_stream.serving.settings import Settings
 from harmony_stream.serving.store import ResponseStore
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Coroutine, Mapping
+    from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 
     from starlette.types import Receive, Scope, Send
+
+    from harmony_stream.parsing.events import Event
 
 _LOG = logging.getLogger("harmony_stream.serving")
 
@@ -50,26 +49,39 @@ _POLICY = (
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 
+# What does not go back to the model, `normalize_history` has dropped: once, by its own rule.
+_AS_IT_IS = RenderConversationConfig(auto_drop_analysis=False)
+
 _Result = TypeVar("_Result")
 
 
 def create_app(engine: Engine, settings: Settings | None = None) -> Starlette:
-    """An app with `/v1/chat/completions`, `/v1/responses`, `/v1/models`, `/events` and a page.
+    """An app with `/v1/chat/completions`, `/v1/responses` and `/v1/models`.
+
+    A `RecordedEngine` also gets `/events` and a page; another engine if `settings.page` is true.
 
     Args:
         engine: where the tokens come from.
         settings: how to answer.
+
+    Raises:
+        TypeError: something of the engine or of the settings cannot be used.
 
     >>> from harmony_stream.serving import RecordedEngine
     >>> app = create_app(RecordedEngine({"greeting": [[200005, 17196, 200008, 13225, 200002]]}))
     >>> [route.path for route in app.routes][:2]
     ['/', '/events']
     """
-    backend = _Backend(engine, settings or Settings())
+    settings = Settings() if settings is None else settings
+    if not isinstance(settings, Settings):
+        raise TypeError(f"settings: {settings!r} is not a Settings object; give one, or None")
+    check_engine(engine)
+    backend = _Backend(engine, settings)
+    has_page = isinstance(engine, RecordedEngine) if settings.page is None else settings.page
+    page = [Route("/", _page), Route("/events", backend.events)] if has_page else []
     return Starlette(
         routes=[
-            Route("/", _page),
-            Route("/events", backend.events),
+            *page,
             Route("/v1/models", backend.models),
             Route("/v1/models/{model:path}", backend.model),
             Route("/v1/chat/completions", backend.chat_completions, methods=["POST"]),
@@ -91,7 +103,7 @@ class _Backend:
         self._engine = engine
         self._settings = settings
         self._store = ResponseStore()
-        self._created = int(settings.clock())
+        self._created = settings.now()
 
     # -- Routes --
 
@@ -115,10 +127,12 @@ class _Backend:
         """The parser's own events, for the page: `?model=NAME&input=TEXT&speed=NUMBER`."""
         query = request.query_params
         question = {"role": "user", "content": query.get("input", "")}
-        conversation = conversation_from_chat([question], date=self._settings.date())
+        conversation = conversation_from_chat([question], date=self._settings.today())
         model = query.get("model", self._engine.models[0])
         sampling = await self._sample(model, conversation, speed=_speed(query.get("speed")))
-        return _Frames(sse.EVENTS, _event_chunks(sampling), self._settings.keep_alive)
+        show = shown if self._settings.hides_reasoning else _whole
+        chunks = _event_chunks(sampling, show)
+        return _Frames(sse.EVENTS, chunks, self._settings.keep_alive)
 
     # -- Turns --
 
@@ -127,6 +141,9 @@ class _Backend:
         chunks = self._chunks(asked, sampling)
         if asked.streams:
             chunks = _until_failure(asked, chunks)
+        if asked.show is not None:
+            chunks = visible(chunks, asked.show)
+        if asked.streams:
             return _Frames(asked.framing, chunks, self._settings.keep_alive)
         found = await _while_connected(request, _all(chunks))
         return _json(asked.whole(found))
@@ -182,7 +199,7 @@ _ENDS_OF_RESPONSES = ("response.completed", "response.incomplete")
 def _render(conversation: Conversation) -> list[int]:
     """The prompt. Not the time of the event loop, and a renderer of its own for each thread."""
     renderer = Renderer(profile=GUIDE)
-    return renderer.render_conversation_for_completion(conversation, Role.ASSISTANT)
+    return renderer.render_conversation_for_completion(conversation, Role.ASSISTANT, _AS_IT_IS)
 
 
 async def _all(chunks: AsyncIterator[Chunk]) -> list[Chunk]:
@@ -202,14 +219,20 @@ async def _until_failure(asked: Asked, chunks: AsyncIterator[Chunk]) -> AsyncIte
             yield chunk
 
 
-async def _event_chunks(sampling: Sampling) -> AsyncIterator[Chunk]:
+def _whole(event: Event) -> Chunk | None:
+    return event.to_dict()
+
+
+async def _event_chunks(
+    sampling: Sampling, show: Callable[[Event], Chunk | None]
+) -> AsyncIterator[Chunk]:
     """The events, and one that says that there are no more: a browser would connect again."""
     failure = None
-    events = sampling.events()
+    chunks = visible(sampling.events(), show)
     try:
-        async with closing(events):
-            async for event in events:
-                yield event.to_dict()
+        async with closing(chunks):
+            async for chunk in chunks:
+                yield chunk
     except Exception:
         _LOG.exception("a stream of events failed")
         failure = FAILED.message

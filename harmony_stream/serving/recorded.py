@@ -8,23 +8,33 @@ has had in the conversation picks the next one of them.
 from __future__ import annotations
 
 import asyncio
+import math
 import os
+import warnings
+from bisect import bisect_right
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from functools import cache
 from itertools import groupby
 from typing import TYPE_CHECKING, TypeAlias
 
 import attrs
 
-from harmony_stream.logs import is_whole, read_log
+from harmony_stream.logs import LogError, LogWarning, is_whole, read_log
+from harmony_stream.logs.source import name_of
 from harmony_stream.messages import Conversation, Message, Role
-from harmony_stream.parsing.events import MessageStart
+from harmony_stream.parsing.events import Malformed, MessageStart
 from harmony_stream.parsing.parser import EventParser
 from harmony_stream.rendering.render import Renderer
+from harmony_stream.serving.engine import stop_token_ids
 from harmony_stream.serving.errors import RequestError
 
 if TYPE_CHECKING:
-    from harmony_stream.logs import LogError
+    from collections.abc import Iterator
+
+    from harmony_stream.logs.source import Place
     from harmony_stream.serving.engine import Prompt
+
+_Span: TypeAlias = tuple[int, int]
 
 Recordings: TypeAlias = Mapping[str, Sequence[Sequence[int]]]
 """By model: the completions with which it answers the turns of a conversation, in order."""
@@ -41,8 +51,8 @@ class Replay:
         model: whose.
         turn: which of its completions, from 1.
         total: the number of its tokens.
-        sent: how many of them were taken; fewer than all if the client went away, or wanted no
-            more.
+        sent: the number of those that the backend took; fewer than all if the client went away,
+            or wanted no more.
     """
 
     model: str
@@ -63,9 +73,14 @@ class RecordedEngine:
     """Replays completions: an `Engine`.
 
     Args:
-        recordings: what to replay; see `load_recordings`.
+        recordings: what to replay; see `load_recordings`. A completion that continues after a stop
+            token is replayed as several: see `turns_of_log`.
         speed: tokens per second; None: as fast as they are taken.
         on_end: called with each replay when it is over, also when the client went away.
+
+    Raises:
+        TypeError: a completion is not a sequence, or `on_end` is not callable.
+        ValueError: the speed is not a finite number above 0.
 
     >>> engine = RecordedEngine({"greeting": [[200005, 17196, 200008, 13225, 200002]]})
     >>> engine.models
@@ -79,7 +94,11 @@ class RecordedEngine:
         speed: float | None = None,
         on_end: Callable[[Replay], None] = _ignore,
     ) -> None:
-        self._recordings = recordings
+        self._recordings = {model: _turns(model, turns) for model, turns in recordings.items()}
+        if speed is not None and not 0 < speed < math.inf:
+            raise ValueError(f"speed: {speed!r} is not a number above 0; give tokens per second")
+        if not callable(on_end):
+            raise TypeError(f"on_end: {on_end!r} is not callable; give a function of one Replay")
         self._speed = speed
         self._on_end = on_end
 
@@ -115,10 +134,18 @@ class RecordedEngine:
             for token in tokens:
                 due = begin + replay.sent / speed if speed else 0.0
                 await asyncio.sleep(max(0.0, due - now()))  # even 0 lets other streams go on
+                replay.sent += 1  # before it goes: behind the last one, this is closed
                 yield token
-                replay.sent += 1
         finally:
             self._on_end(replay)
+
+
+def _turns(model: str, completions: Sequence[Sequence[int]]) -> list[Sequence[int]]:
+    for index, each in enumerate(completions):
+        if isinstance(each, str | bytes) or not hasattr(each, "__getitem__"):
+            place = f"recordings[{model!r}][{index}]"
+            raise TypeError(f"{place}: {each!r} is not a completion; give a list of token ids")
+    return [turn for each in completions for turn in turns_of_log(each)]
 
 
 def turns_of_assistant(messages: Iterable[Message]) -> int:
@@ -135,21 +162,22 @@ def turns_of_assistant(messages: Iterable[Message]) -> int:
 
 
 def load_recordings(
-    paths: Iterable[str | os.PathLike[str]],
+    places: Iterable[Place],
     *,
     name: str = ALL,
     report: Callable[[LogError], None] | None = None,
 ) -> dict[str, list[Sequence[int]]]:
     """The completions of token logs, by model.
 
-    The first model has all of them. Each log is a model as well, by the name of its file; and if
-    it has several completions, each of these: `batch:2`. A whole stream, which begins with
-    `<|start|>`, is taken for the turns of the assistant in it.
+    The first model has all of them. Each log is a model as well, by the name of its file (`stdin`
+    for standard input); and if it has several completions, each of these: `batch:2`. What the
+    assistant says after a stop token is its next completion: see `turns_of_log`.
 
     Args:
-        paths: of the logs; see `harmony_stream.logs.read_log`.
+        places: paths or binary streams; see `harmony_stream.logs.read_log`.
         name: of the first model.
-        report: called with what cannot be read; if there is none, a `LogWarning` is issued.
+        report: called with what cannot be read, and with text that is never served; if there is
+            none, a `LogWarning` is issued.
 
     Raises:
         OSError: a file cannot be read.
@@ -158,15 +186,30 @@ def load_recordings(
     """
     everything: list[Sequence[int]] = []
     recordings: dict[str, list[Sequence[int]]] = {name: everything}
-    for path in paths:
-        records = read_log(os.fspath(path), report=report)
-        turns = [turn for record in records for turn in turns_of_log(record.completion)]
+    for place in places:
+        turns = list(_turns_in(place, report))
         everything += turns
-        for model, found in _models(_stem(path), turns):
+        for model, found in _models(_stem(name_of(place)), turns):
             recordings[_unused(model, recordings)] = found
     if not everything:
         raise ValueError("no completion in any log: there is nothing to serve")
     return recordings
+
+
+def _turns_in(place: Place, report: Callable[[LogError], None] | None) -> Iterator[Sequence[int]]:
+    for record in read_log(place, report=report):
+        turns, strays = _cut(record.completion)
+        yield from turns
+        for start, stop in strays:
+            reason = f"the text at positions {start} to {stop} is in no turn: it is never served"
+            _report(LogError(record.source, record.place, reason), report)
+
+
+def _report(error: LogError, report: Callable[[LogError], None] | None) -> None:
+    if report is None:
+        warnings.warn(LogWarning(str(error)), stacklevel=4)
+    else:
+        report(error)
 
 
 def _models(stem: str, turns: list[Sequence[int]]) -> Iterable[tuple[str, list[Sequence[int]]]]:
@@ -177,10 +220,14 @@ def _models(stem: str, turns: list[Sequence[int]]) -> Iterable[tuple[str, list[S
             yield f"{stem}:{number}", [turn]
 
 
-def _stem(path: str | os.PathLike[str]) -> str:
-    """The name of a file less its suffixes: of `runs/a.jsonl.gz`, `a`."""
-    name = os.path.basename(os.fspath(path))
-    return name.lstrip(".").partition(".")[0] or name
+def _stem(path: str) -> str:
+    """The name of a file less its suffixes: of `runs/a.jsonl.gz`, `a`; of `<stdin>`, `stdin`.
+
+    Bytes that are not UTF-8 become U+FFFD: a client could not ask for a name that has them.
+    """
+    name = os.path.basename(path)
+    stem = name.lstrip(".").partition(".")[0].strip("<>") or name
+    return os.fsencode(stem).decode("utf-8", "replace")
 
 
 def _unused(name: str, used: Mapping[str, object]) -> str:
@@ -189,33 +236,61 @@ def _unused(name: str, used: Mapping[str, object]) -> str:
 
 
 def turns_of_log(tokens: Sequence[int]) -> list[Sequence[int]]:
-    """The completions in what a log holds: itself, or the assistant's turns of a whole stream.
+    """The completions in what a log holds, in order: what the assistant sampled in one go.
+
+    A stop token ends a completion. What the assistant says after it, and after the messages of
+    others (results of tools, a user), is the next one.
 
     >>> turns_of_log([200006, 1428, 200008, 12194, 200007, 200006, 173781, 200008, 13225, 200007])
     [[200008, 13225, 200007]]
+    >>> turns_of_log([200008, 13225, 200002, 200006, 173781, 200008, 12194, 200002])
+    [[200008, 13225, 200002], [200008, 12194, 200002]]
     """
-    if not is_whole(tokens):
-        return [tokens]
-    opening = _opening()
-    found: list[Sequence[int]] = []
-    for role, start, stop in _runs(tokens):
-        if role is Role.ASSISTANT:
-            turn = list(tokens[start:stop])
-            begins_as_prompts_end = turn[: len(opening)] == opening
-            found.append(turn[len(opening) :] if begins_as_prompts_end else turn)
-    return found
+    return _cut(tokens)[0]
 
 
-def _opening() -> list[int]:
-    """`<|start|>assistant`: with it a prompt ends, and so it is no part of a completion."""
-    return Renderer().render_conversation_for_completion(Conversation(), Role.ASSISTANT)
-
-
-def _runs(tokens: Sequence[int]) -> list[tuple[Role, int, int]]:
-    """Which role wrote which tokens; messages of one role that follow each other are one run."""
-    parser = EventParser(None)
+def _cut(tokens: Sequence[int]) -> tuple[list[Sequence[int]], list[_Span]]:
+    """The completions of a log, and where there is text that is in none of them."""
+    begins_as_whole = is_whole(tokens)
+    if not begins_as_whole and not any(stop in tokens[:-1] for stop in stop_token_ids()):
+        return [tokens], []
+    parser = EventParser(None if begins_as_whole else "assistant")
     events = [*parser.feed_many(tokens), *parser.close()]
     starts = [event for event in events if isinstance(event, MessageStart)]
-    firsts = [(role, next(group).start) for role, group in groupby(starts, lambda it: it.role)]
-    stops = [start for _, start in firsts[1:]] + [len(tokens)]
-    return [(role, start, stop) for (role, start), stop in zip(firsts, stops, strict=True)]
+    spans = list(_spans_of_turns(tokens, starts))
+    if not begins_as_whole:  # then the first one begins at once, whatever comes first
+        spans[:1] = [(0, spans[0][1] if spans else len(tokens))]
+    strays = [
+        (event.start, event.stop)
+        for event in events
+        if isinstance(event, Malformed) and event.text.strip() and not _holds(spans, event)
+    ]
+    return [_completion(tokens[start:stop]) for start, stop in spans], strays
+
+
+def _spans_of_turns(tokens: Sequence[int], starts: list[MessageStart]) -> Iterator[_Span]:
+    """From the first message of the assistant to a stop token, or to a message of another role."""
+    ids = stop_token_ids()
+    stops = {at + 1 for at, token in enumerate(tokens) if token in ids}
+    others = (start.start for start in starts if start.role is not Role.ASSISTANT)
+    edges = sorted({*stops, *others, len(tokens)})
+    spoken = [start.start for start in starts if start.role is Role.ASSISTANT]
+    for edge, group in groupby(spoken, lambda start: edges[bisect_right(edges, start)]):
+        yield next(group), edge
+
+
+def _holds(spans: list[_Span], event: Malformed) -> bool:
+    """Whether one of the spans, which are in order, has the event in it."""
+    before = bisect_right(spans, event.start, key=lambda span: span[0])
+    return before > 0 and event.stop <= spans[before - 1][1]
+
+
+def _completion(turn: Sequence[int]) -> list[int]:
+    """The turn as it is sampled: a prompt ends with `<|start|>assistant`."""
+    found, opening = list(turn), _opening()
+    return found[len(opening) :] if found[: len(opening)] == opening else found
+
+
+@cache
+def _opening() -> list[int]:
+    return Renderer().render_conversation_for_completion(Conversation(), Role.ASSISTANT)

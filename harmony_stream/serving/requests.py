@@ -7,7 +7,6 @@ the backend would have to do, and does not, is refused.
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -16,7 +15,6 @@ from harmony_stream.adapters import (
     ChatCompletionStream,
     Chunk,
     Options,
-    Problem,
     ResponseStream,
     join_chunks,
     sse,
@@ -26,39 +24,16 @@ from harmony_stream.adapters.conversations import (
     conversation_from_responses,
 )
 from harmony_stream.adapters.conversations_fields import Field
-from harmony_stream.adapters.turn import parse_json, random_id
+from harmony_stream.adapters.turn import parse_json
 from harmony_stream.serving.errors import RequestError
+from harmony_stream.serving.hiding import ResponseWithoutReasoning
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from harmony_stream.adapters.chat_completions import ReasoningKey
     from harmony_stream.messages import Conversation
+    from harmony_stream.serving.settings import Settings
     from harmony_stream.serving.store import ResponseStore
-
-
-def _no_date() -> str | None:
-    return None
-
-
-@attrs.frozen
-class Settings:
-    """How the backend answers.
-
-    Attributes:
-        reasoning_key: of Chat Completions; see `ChatCompletionStream`.
-        date: what the model takes for the current date, asked for with each request.
-        keep_alive: a stream without news sends a comment after so many seconds, and again.
-        on_problem: called with what breaks the format in a completion.
-        ids, clock: see `Options` of the adapters.
-    """
-
-    reasoning_key: ReasoningKey = "reasoning"
-    date: Callable[[], str | None] = _no_date
-    keep_alive: float = 15.0
-    on_problem: Callable[[Problem], None] | None = None
-    ids: Callable[[str], str] = random_id
-    clock: Callable[[], float] = time.time
 
 
 @attrs.frozen
@@ -75,6 +50,7 @@ class Asked:
         streams: whether the client wants them one by one.
         shows_usage: whether it wants to hear what they took.
         items: input items of a response, if it is to be remembered.
+        show: what the client sees of a chunk, None for nothing; no function: all of it.
     """
 
     model: str
@@ -86,6 +62,7 @@ class Asked:
     streams: bool
     shows_usage: bool = True
     items: list[Any] | None = None
+    show: Callable[[Chunk], Chunk | None] | None = None
 
 
 def body_from(data: bytes) -> dict[str, Any]:
@@ -124,7 +101,7 @@ def chat_request(body: Mapping[str, Any], settings: Settings) -> Asked:
         tools=body.get("tools"),
         response_format=body.get("response_format"),
         reasoning_effort=body.get("reasoning_effort"),
-        date=settings.date(),
+        date=settings.today(),
     )
     model = _field(body, "model").text()
     tools = [tool["function"]["name"] for tool in body.get("tools") or ()]
@@ -173,7 +150,7 @@ def responses_request(body: Mapping[str, Any], settings: Settings, store: Respon
         tools=body.get("tools"),
         text=body.get("text"),
         reasoning=body.get("reasoning"),
-        date=settings.date(),
+        date=settings.today(),
     )
     model = _field(body, "model").text()
     tools = [tool["name"] for tool in body.get("tools") or () if tool["type"] == "function"]
@@ -187,6 +164,7 @@ def responses_request(body: Mapping[str, Any], settings: Settings, store: Respon
         _count(body, "max_output_tokens"),
         _flag(_field(body, "stream")),
         items=items if _flag(_field(body, "store"), default=True) else None,
+        show=ResponseWithoutReasoning().shown if settings.hides_reasoning else None,
     )
 
 

@@ -30,7 +30,13 @@ class Server(uvicorn.Server):
 
 
 def make_server(app: Starlette) -> Server:
-    """A server of an app: `make_server(app).run(sockets=[listening])`. It logs what goes wrong."""
+    """A server of an app: `make_server(app).run(sockets=[listening])`. It logs what goes wrong.
+
+    Raises:
+        TypeError: the app is not callable.
+    """
+    if not callable(app):
+        raise TypeError(f"app: {app!r} is not an ASGI app; give one, as create_app returns it")
     return Server(
         uvicorn.Config(
             app,

@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import re
 import struct
 import tempfile
 from pathlib import Path
@@ -156,11 +157,195 @@ def test_results_go_where_the_tool_was_called_last():
             tokens_of(f"<|channel|>{channel} to=functions.f<|message|>{{}}<|call|>")
         )
     transcript.add_tool_result("functions.f", "1")
-    transcript.add_tool_result("functions.g", "2")
 
-    assert [message.channel for message in transcript.messages[2:]] == ["analysis", "commentary"]
+    assert [message.channel for message in transcript.messages[2:]] == ["analysis"]
+
+
+# --- Whose a result is ---------------------------------------------------------------------------
+
+
+def calling(*recipients, **options):
+    """A transcript in which these tools were called, and wait."""
+    transcript = new(**options)
+    transcript.add_messages([user()])
+    for recipient in recipients:
+        head = "" if transcript.messages[-1].recipient is None else OPENED
+        text = f"{head}<|channel|>commentary to={recipient} json<|message|>{{}}<|call|>"
+        transcript.feed_many(tokens_of(text))
+    return transcript
+
+
+def result(name, text="4.2 m"):
+    message = Message.from_author_and_content({"role": "tool", "name": name}, text)
+    return message.with_channel("commentary").with_recipient("assistant")
+
+
+# What was called, the name that is given, and the call that it answers.
+RESOLVED = [
+    (["functions.tide"], "functions.tide", "functions.tide"),
+    (["functions.tide"], "tide", "functions.tide"),
+    (["functions.tide"], "function.tide", "functions.tide"),
+    (["functions.tide"], "functions.functions.tide", "functions.tide"),
+    (["functions.functions.tide"], "tide", "functions.functions.tide"),
+    (["functions.functions.tide"], "functions.tide", "functions.functions.tide"),
+    (["function.tide"], "functions.tide", "function.tide"),
+    (["tide"], "functions.tide", "tide"),
+    (["tide", "functions.tide"], "tide", "tide"),
+    (["tide", "functions.tide"], "functions.tide", "functions.tide"),
+    (["browser.search"], "search", "browser.search"),
+    (["browser.search"], "functions.browser.search", "browser.search"),
+    (["functions.browser.search"], "browser.search", "functions.browser.search"),
+    (["functions.tide", "functions.hail"], "hail", "functions.hail"),
+    (["functions.search", "browser.search"], "browser.search", "browser.search"),
+    (["python"], "python", "python"),
+    (["functions.functions"], "functions", "functions.functions"),
+]
+
+
+@pytest.mark.parametrize(("called", "given", "answered"), RESOLVED)
+def test_a_result_is_written_with_the_name_that_was_called(called, given, answered):
+    transcript = calling(*called)
+    transcript.add_tool_result(given, "4.2 m")
+
+    assert transcript.messages[-1] == result(answered)
+    expected = f"<|start|>{answered} to=assistant<|channel|>commentary<|message|>4.2 m<|end|>"
+    assert text_of(transcript.prompt()).endswith(expected + OPENED)
+
+
+# What was called, the name that is given, and the sentence that refuses it.
+UNRESOLVED = [
+    ([], "tide", "tool 'tide' is not a tool that was called; calls that wait: none; add its call"),
+    ([], "functions.tide", "calls that wait: none; add its call before its result"),
+    (["functions.tide"], "hail", "calls that wait: 'functions.tide'; give the recipient of one"),
+    (["functions.tide"], "functions.hail", "'functions.hail' is not a tool that was called"),
+    (["functions.tide"], "browser.tide", "'browser.tide' is not a tool that was called"),
+    (["browser.search"], "functions.search", "'functions.search' is not a tool that was called"),
+    (["functions.tide"], "functions.", "'functions.' is not a tool that was called"),
+    (["functions.tide"], "functions", "'functions' is not a tool that was called"),
+    (["functions.tide"], "ide", "'ide' is not a tool that was called"),
+    (["functions.tide"], "Tide", "'Tide' is not a tool that was called"),
+    (["functions.tide"], "", "'' is not a tool that was called"),
+    (["functions.tide"], "no name", "'no name' is not a tool that was called"),
+    (["functions.search", "browser.search"], "search",
+     "tool 'search' is not the name of one call but of several: 'browser.search', "
+     "'functions.search'; give the recipient of one"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("called", "given", "sentence"), UNRESOLVED)
+def test_a_result_that_answers_no_call_or_several_is_refused(called, given, sentence):
+    transcript = calling(*called)
+    transcript.end_sample()
+    before = (len(transcript), transcript.messages)
+
+    with pytest.raises(ValueError, match=re.escape(sentence)):
+        transcript.add_tool_result(given, "4.2 m")
+
+    assert (len(transcript), transcript.messages) == before
+
+
+def test_a_call_is_answered_once():
+    transcript = calling("functions.tide", "functions.tide", "functions.hail")
+    for name in ("tide", "functions.tide"):
+        transcript.add_tool_result(name, "4.2 m")
+
+    with pytest.raises(ValueError, match=r"'functions\.tide' is not waited for: each of its calls"):
+        transcript.add_tool_result("functions.tide", "again")
+    with pytest.raises(ValueError, match=r"'tide' is not a tool .* wait: 'functions\.hail';"):
+        transcript.add_tool_result("tide", "again")
+    transcript.add_tool_result("hail", "none")
+
+
+def test_a_tool_that_was_answered_does_not_hide_one_that_waits():
+    transcript = calling("functions.search")
+    transcript.add_tool_result("search", "nothing")
+    transcript.feed_many(tokens_of("<|channel|>analysis to=browser.search<|message|>{}<|call|>"))
+    transcript.add_tool_result("search", "found")
+
+    assert (transcript.messages[-1].author.name, transcript.messages[-1].channel) == (
+        "browser.search", "analysis",
+    )  # fmt: skip
+
+
+CALL_MESSAGE = Message.from_role_and_content("assistant", "{}").with_recipient("functions.tide")
+CALL_TEXT = "<|start|>assistant<|channel|>analysis to=functions.tide<|message|>{}<|call|>"
+
+
+def test_calls_that_were_prompted_or_cut_off_are_answered_too():
+    def add(transcript, way):
+        match way:
+            case "messages":
+                transcript.add_messages([user(), CALL_MESSAGE.with_channel("analysis")])
+            case "tokens":
+                transcript.add_tokens(tokens_of(CALL_TEXT))
+            case "cut":
+                transcript.add_sampled(tokens_of(CALL_TEXT.removeprefix(OPENED))[:-1])
+            case "still sampled":
+                transcript.feed_many(tokens_of(CALL_TEXT.removeprefix(OPENED))[:-1])
+            case "no end":
+                transcript.add_tokens(tokens_of(CALL_TEXT.removesuffix("<|call|>") + OPENED)[:-2])
+                transcript.add_tokens(tokens_of(OPENED + "<|channel|>final<|message|>?<|end|>"))
+
+    for way in ("messages", "tokens", "cut", "still sampled", "no end"):
+        transcript = new()
+        add(transcript, way)
+        transcript.add_tool_result("tide", "4.2 m")
+        assert transcript.messages[-1] == result("functions.tide").with_channel("analysis")
+
+
+def test_results_that_were_prompted_answer_and_those_that_were_sampled_do_not():
+    for add in (
+        lambda transcript: transcript.add_messages([result("functions.tide")]),
+        lambda transcript: transcript.add_tokens(RENDERER.render(result("functions.tide"))),
+    ):
+        transcript = calling("functions.tide")
+        add(transcript)
+        with pytest.raises(ValueError, match="is not waited for"):
+            transcript.add_tool_result("functions.tide", "again")
+
+    transcript = calling("functions.tide")
+    transcript.add_sampled(RENDERER.render(result("functions.tide", "invented")))
+    transcript.add_tool_result("tide", "4.2 m")
+    assert texts_of(transcript)[-2:] == ["invented", "4.2 m"]
+
+
+def test_a_loaded_transcript_knows_which_calls_wait(tmp_path):
+    transcript = calling("functions.tide", "functions.hail")
+    transcript.add_tool_result("tide", "4.2 m")
+    transcript.save(tmp_path / "a.jsonl")
+
+    loaded = Transcript.load(tmp_path / "a.jsonl", RENDERER)
+
+    with pytest.raises(ValueError, match="is not waited for"):
+        loaded.add_tool_result("functions.tide", "again")
+    loaded.add_tool_result("hail", "none")
+
+
+@pytest.mark.parametrize("name", ["tide", "functions.functions.tide", "function.tide"])
+def test_messages_with_a_result_that_is_named_like_its_call_are_refused(name):
+    for transcript, messages, place in (
+        (calling("functions.tide"), [result(name)], 0),
+        (new(), [user(), CALL_MESSAGE, result(name)], 2),
+        (new(), iter([CALL_MESSAGE, CALL_MESSAGE, result("functions.tide"), result(name)]), 3),
+    ):
+        transcript.end_sample()
+        before = len(transcript)
+        with pytest.raises(ValueError, match=re.escape(
+            f"message {place}: tool {name!r} is not the name of a call that waits, but is like "
+            "'functions.tide'; give the recipient of the call"
+        )):  # fmt: skip
+            transcript.add_messages(messages)
+        assert len(transcript) == before
+
+
+def test_messages_with_results_whose_calls_are_elsewhere_are_taken():
+    transcript = calling("functions.tide")
+    names = ["functions.hail", "python", "browser.tide", "functions.tide", "functions.tide", "tide"]
+    transcript.add_messages([*map(result, names), user()])
+
+    assert [message.author.name for message in transcript.messages[2:-1]] == names
     with pytest.raises(RenderError):
-        transcript.add_tool_result("no name", "")
+        transcript.add_messages([Message.from_role_and_content("tool", "?")])
 
 
 def test_an_empty_transcript_prompts_for_its_first_message():
@@ -371,7 +556,7 @@ def test_trainers_see_what_was_sampled_with_its_return():
     prompt = transcript.prompt()
     sampled = tokens_of(THOUGHT + ANSWER)
     transcript.add_sampled(sampled)
-    transcript.add_tool_result("python", "4")
+    transcript.add_messages([result("python", "4")])
     rest = tokens_of(RESULT.replace("analysis", "commentary"))
 
     assert transcript.training() == TrainingView(
@@ -428,7 +613,35 @@ def do(transcript, step):
         case "messages":
             transcript.add_messages([user(value)])
         case "result":
-            transcript.add_tool_result("python", value)
+            try:
+                transcript.add_tool_result("python", value)
+            except ValueError:  # nobody has called it
+                transcript.add_messages([result("python", value)])
+
+
+tool_names = st.sampled_from(
+    ["tide", "functions.tide", "functions.functions.tide", "functions.hail", "browser.tide", "hail"]
+)
+
+
+@given(st.lists(st.tuples(st.booleans(), tool_names), max_size=12))
+@examples(150)
+def test_every_result_answers_a_call_that_has_none_and_is_named_as_it(steps):
+    transcript, waiting = new(), []
+    for is_call, name in steps:
+        if is_call:
+            text = f"<|channel|>analysis to={name}<|message|>{{}}<|call|>"
+            transcript.add_sampled(tokens_of(text))
+            waiting.append(name)
+            continue
+        count = len(transcript.messages)
+        try:
+            transcript.add_tool_result(name, "4.2 m")
+        except ValueError:
+            assert len(transcript.messages) == count
+            assert name not in waiting
+        else:
+            waiting.remove(transcript.messages[-1].author.name)
 
 
 @given(any_steps, malformed)

@@ -1,6 +1,8 @@
 """A backend on a real socket of 127.0.0.1, in a thread of this process."""
 
+import asyncio
 import contextlib
+import json
 import queue
 import socket
 import threading
@@ -121,3 +123,60 @@ def spoken(tokens, belongs):
     """The parser's own word: the text of all messages whose header passes."""
     events = iter_events(tokens)
     return "".join(e.text for e in events if isinstance(e, ContentDelta) and belongs(e.header))
+
+
+# -- Without a socket --
+
+
+class Listening:
+    """An engine that keeps what it was given, and answers with the same tokens each time."""
+
+    models = ("any",)
+
+    def __init__(self, tokens=(200002,)):
+        self.tokens = tokens
+        self.prompts = []
+        self.read = 0
+        self.is_closed = False
+
+    async def sample(self, prompt):
+        self.prompts.append(prompt)
+        self.read, self.is_closed = 0, False
+        try:
+            for token in self.tokens:
+                self.read += 1
+                yield token
+        finally:
+            self.is_closed = True
+
+
+def asked(app, method, path, body=None):
+    """Status and body with which an app answers a request: as ASGI has it, in this thread."""
+    path, _, query = path.partition("?")
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": method,
+        "scheme": "http",
+        "path": path,
+        "raw_path": path.encode(),
+        "query_string": query.encode(),
+        "headers": [(b"host", b"here")],
+        "server": ("127.0.0.1", 80),
+    }
+    sent = []
+
+    async def main():
+        requests = [{"type": "http.request", "body": json.dumps(body).encode()}]
+
+        async def receive():
+            return requests.pop() if requests else await asyncio.Future()
+
+        async def send(message):
+            sent.append(message)
+
+        await app(scope, receive, send)
+
+    asyncio.run(main())
+    return sent[0]["status"], b"".join(message.get("body", b"") for message in sent[1:])

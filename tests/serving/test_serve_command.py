@@ -8,19 +8,22 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 
 import openai
 import pytest
 import uvicorn
-from backend_harness import ANSWER, LONG, PATIENCE, ids, running
+from backend_harness import ANSWER, LONG, PATIENCE, asked, ids, running
 
+from harmony_stream.adapters import Problem
 from harmony_stream.commands import serve
 from harmony_stream.commands.inputs import UnreadableError
 
 ROOT = Path(__file__).parent.parent.parent
 BACKEND = ROOT / "examples" / "backend"
+QUESTION = [{"role": "user", "content": "When is high tide?"}]
 
 
 def arguments(*words):
@@ -78,12 +81,83 @@ def test_what_it_serves_answers_and_each_replay_is_told(log, served, monkeypatch
     assert "odd" in said.err
 
 
-def test_output_that_nobody_reads_does_not_stop_the_server(monkeypatch):
+SECRET = "<|channel|>analysis we should look<|message|>The table hides it.<|end|>"
+
+
+@pytest.mark.parametrize("key", ["reasoning", "reasoning_content", "both", "none"])
+def test_the_key_of_reasoning_can_be_chosen_and_none_hides_it_everywhere(log, served, capsys, key):
+    log.write_text(json.dumps(ids(SECRET + "<|start|>assistant" + ANSWER)))
+    serve.run(arguments(log, "--port", 0, "--reasoning-key", key))
+    app, body = served[0][0].app, {"model": "tides", "messages": QUESTION, "input": QUESTION}
+    _, chat = asked(app, "POST", "/v1/chat/completions", body)
+    others = [asked(app, "POST", "/v1/responses", body)[1], asked(app, "GET", "/events")[1]]
+    message = json.loads(chat)["choices"][0]["message"]
+    keys = {"both": {"reasoning", "reasoning_content"}, "none": set()}.get(key, {key})
+    assert {"reasoning", "reasoning_content"} & set(message) == keys
+
+    said = "".join(capsys.readouterr())
+    everything = b"".join(others).decode() + said
+    assert ("should" in said) == ("table" in everything) == (key != "none")
+    if key == "none":
+        assert "harmony-stream: unparsed_header_text at position " in said
+        assert not re.search("should|look|hides", everything)
+
+
+@pytest.mark.parametrize("tell", [serve._tell, serve._tell_problem, serve._tell_kind_of_problem])
+def test_output_that_nobody_reads_does_not_stop_the_server(monkeypatch, tell):
     def closed(*_, **__):
         raise BrokenPipeError
 
     monkeypatch.setattr("builtins.print", closed)
-    serve._tell("news")
+    tell(Problem("hidden_call", "a call", 3, 9))
+
+
+def test_names_of_files_cannot_colour_the_terminal(log, served, capsys):
+    path = log.with_name("a\x1b[31m.json")
+    log.rename(path)
+    serve.run(arguments(path, "--port", 0))
+    assert capsys.readouterr().out.startswith("models: gpt-oss-20b, a\\x1b[31m\n")
+
+
+def test_a_log_may_come_from_standard_input(served, capsys):
+    serve_stdin(json.dumps(ids(ANSWER)), "-", "--port", 0)
+    assert capsys.readouterr().out.startswith("models: gpt-oss-20b, stdin\n")
+    body = {"model": "stdin", "messages": QUESTION}
+    _, answer = asked(served[0][0].app, "POST", "/v1/chat/completions", body)
+    assert json.loads(answer)["choices"][0]["message"]["content"] == "High tide is at noon."
+
+
+def test_standard_input_stands_beside_files_and_is_named_where_it_cannot_be_read(
+    log, capsys, served
+):
+    serve_stdin("[200005]\nno log", log, "-", "--port", 0, "--model", "stdin")
+    said = capsys.readouterr()
+    assert said.out.startswith("models: stdin, tides, stdin-2\n")
+    assert "<stdin>: line 2: " in said.err
+    with pytest.raises(UnreadableError, match="nothing to serve"):
+        serve_stdin("", "-")
+
+
+def serve_stdin(text, *words):
+    """Runs the command with this text as standard input."""
+    with tempfile.TemporaryFile() as file:
+        file.write(text.encode())
+        file.seek(0)
+        before = os.dup(0)
+        try:
+            os.dup2(file.fileno(), 0)
+            assert serve.run(arguments(*words)) == 0
+        finally:
+            os.dup2(before, 0)
+            os.close(before)
+
+
+def test_a_recording_that_is_not_served_as_a_whole_is_reported(log, served, capsys):
+    log.write_text(json.dumps(ids(f"{ANSWER}Lost<|start|>user<|message|>?<|end|>")))
+    serve.run(arguments(log, "--port", 0))
+    complaint = capsys.readouterr().err
+    assert complaint.startswith(f"harmony-stream: {log}: ")
+    assert complaint.endswith("is in no turn: it is never served\n")
 
 
 def test_an_address_of_ipv6_is_written_in_brackets(log, served, capsys):
@@ -103,6 +177,11 @@ def test_a_port_that_is_taken_is_a_sentence(log):
 def test_a_host_that_is_not_here_is_a_sentence(log):
     with pytest.raises(UnreadableError, match=r"cannot listen on 192\.0\.2\.1, port 8000: "):
         serve.run(arguments(log, "--host", "192.0.2.1"))
+
+
+def test_what_is_no_name_of_a_host_is_a_sentence(log):
+    with pytest.raises(UnreadableError, match=r"cannot listen on é\.\.b, port 8000: "):
+        serve.run(arguments(log, "--host", "é..b"))
 
 
 def test_a_log_that_cannot_be_read_is_a_sentence(tmp_path, capsys):
@@ -125,6 +204,10 @@ def test_logs_without_completions_are_a_sentence(tmp_path, capsys):
         (["--port", "high"], "invalid port value"),
         (["--speed", "0"], "0 is not a number above 0"),
         (["--speed", "inf"], "inf is not a number above 0"),
+        (["--speed", "nan"], "nan is not a number above 0"),
+        (["--host", ""], "argument --host: it is empty"),
+        (["--model", " "], "argument --model: it is empty"),
+        (["--reasoning-key", "thinking"], "argument --reasoning-key: invalid choice"),
     ],
 )
 def test_arguments_that_cannot_be_used_are_refused(words, complaint, capsys):

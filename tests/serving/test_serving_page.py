@@ -29,30 +29,50 @@ BROKEN = (
 )
 
 
+# What JavaScript would read otherwise than it was written, and so write otherwise.
+ARGUMENTS = {
+    "a large integer": '{"id": 12345678901234567890123}',
+    "a key twice": '{"at": "Oban", "at": "Iona"}',
+    "number-like keys": '{"b": 1, "10": 2, "2": 3}',
+    "a number's spelling": '{"a": 1.0, "b": 1E400, "c": -0, "d": 0.1e1}',
+    "escapes": '{"a": "\\u00e9\\/", "\\u0061": 2}',
+    "white space": '{ "a" :\t[1,\n\n 2]  }\n',
+    "no JSON": '{"a": 1,}',
+    "text": '"12345678901234567890123"',
+}
+EXACT = "<|start|>assistant".join(
+    f"<|channel|>commentary to=functions.tide json<|message|>{text}<|end|>"
+    for text in ARGUMENTS.values()
+)
+# A token that no vocabulary has, and that JavaScript's numbers cannot hold.
+HUGE = [*ids("<|channel|>final<|message|>a"), 2**53 + 1, 200002]
+
+
 @pytest.fixture(scope="module")
 def backend():
-    with serving({"call": [CALL], "broken": [BROKEN]}) as running:
+    recordings = {"call": [CALL], "broken": [BROKEN], "exact": [EXACT], "huge": [HUGE]}
+    with serving(recordings) as running:
         yield running
 
 
 @pytest.fixture
 def shown(backend, tmp_path):
     """The page as the browser has it in the end."""
+    return lambda query: dump_of(f"{backend.url}/{query}", tmp_path)
 
-    def dump(query):
-        done = subprocess.run(
-            [
-                *(BROWSER, *FLAGS, f"--user-data-dir={tmp_path}", "--virtual-time-budget=10000"),
-                *("--dump-dom", f"{backend.url}/{query}"),
-            ],
-            capture_output=True,
-            encoding="utf-8",
-            timeout=90,
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
 
-    return dump
+def dump_of(url, profile):
+    done = subprocess.run(
+        [
+            *(BROWSER, *FLAGS, f"--user-data-dir={profile}", "--virtual-time-budget=10000"),
+            *("--dump-dom", url),
+        ],
+        capture_output=True,
+        encoding="utf-8",
+        timeout=90,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def cards(page):
@@ -68,7 +88,8 @@ def status_of(page):
 @needs_browser
 def test_the_page_lists_the_recordings_and_waits(shown):
     page = shown("")
-    assert re.findall("<option[^>]*>(.*?)</option>", page) == ["call", "broken"]
+    options = re.findall("<option[^>]*>(.*?)</option>", page)
+    assert options == ["call", "broken", "exact", "huge"]
     assert status_of(page) == "Choose a recording, and play it."
 
 
@@ -87,10 +108,8 @@ def test_the_page_shows_thinking_preamble_and_call(shown):
                 "commentary",
                 "<|constrain|>json",
                 "call",
-                "{",
-                '"at":',
-                '"Oban"',
-                "}",
+                '{"at":',
+                '"Oban"}',
             ],
         ),
     ]
@@ -107,6 +126,34 @@ def test_the_page_shows_what_breaks_the_format_and_what_must_not_be_executed(sho
     assert cards(page)[1][1][:2] == ["expected", "start"]
     assert "truncated: must not be executed" in " ".join(cards(page)[-1][1])
     assert ", 1 fault, " in status_of(page)
+
+
+@needs_browser
+def test_arguments_are_shown_as_they_were_sampled(shown):
+    texts = re.findall('<div class="text">(.*?)</div>', shown("?model=exact"), re.DOTALL)
+    assert [html.unescape(text) for text in texts] == list(ARGUMENTS.values())
+
+
+@needs_browser
+def test_the_events_are_listed_as_they_came(shown, backend):
+    page = shown("?model=huge")
+    [log] = re.findall('<pre id="log">(.*?)</pre>', page, re.DOTALL)
+    text = backend.request("GET", "/events?model=huge").text
+    sent = re.findall("^data: (.*)$", text, re.MULTILINE)
+    assert html.unescape(log).splitlines() == sent[:-1]
+    assert '"token":9007199254740993' in log
+
+
+@needs_browser
+def test_the_page_shows_no_reasoning_where_it_is_hidden(tmp_path):
+    with serving({"call": [CALL], "broken": [BROKEN]}, reasoning_key=None) as backend:
+        for model, kinds in [
+            ("call", ["commentary", "call"]),
+            ("broken", ["fault", "commentary", "call"]),
+        ]:
+            page = dump_of(f"{backend.url}/?model={model}", tmp_path)
+            assert [kind for kind, _ in cards(page)] == kinds
+            assert not re.search("table|Hm|Secret", page)
 
 
 @needs_browser

@@ -2,15 +2,25 @@
 
 import asyncio
 import gzip
+import io
 import json
+import math
 
 import pytest
-from backend_harness import ANSWER, CALL, LONG, ids
+from backend_harness import ANSWER, CALL, CHAT_TOOLS, LONG, asked, ids
+from hypothesis import given
+from strategies import examples, streams
 
-from harmony_stream import Message, parse
-from harmony_stream.logs import LogError, LogWarning
-from harmony_stream.serving import Prompt, RecordedEngine, RequestError, load_recordings
-from harmony_stream.serving.recorded import turns_of_assistant, turns_of_log
+from harmony_stream import ContentDelta, Malformed, Message, Role, iter_events, parse
+from harmony_stream.logs import LogError, LogWarning, is_whole
+from harmony_stream.serving import (
+    Prompt,
+    RecordedEngine,
+    RequestError,
+    create_app,
+    load_recordings,
+)
+from harmony_stream.serving.recorded import _cut, turns_of_assistant, turns_of_log
 
 
 @pytest.fixture
@@ -56,9 +66,22 @@ def test_logs_of_one_name_are_told_apart(log, tmp_path):
     assert list(load_recordings(paths, name="run")) == ["run", "run-2", "run-3", "run-4"]
 
 
-@pytest.mark.parametrize(("name", "model"), [(".json", "json"), ("a.b.c", "a"), ("a", "a")])
+@pytest.mark.parametrize(
+    ("name", "model"),
+    [(".json", "json"), ("a.b.c", "a"), ("a", "a"), ("<>", "<>"), ("a\udcff.json", "a\ufffd")],
+)
 def test_a_log_is_called_by_the_first_part_of_its_name(log, name, model):
     assert list(load_recordings([log(name, final("a"))])) == ["gpt-oss-20b", model]
+
+
+def test_a_stream_is_called_by_its_name_if_it_has_one(log):
+    with log("one.jsonl", final("a")).open("rb") as opened:
+        nameless = io.BytesIO(json.dumps(ids(final("b"))).encode())
+        assert texts(load_recordings([opened, nameless])) == {
+            "gpt-oss-20b": ["a", "b"],
+            "one": ["a"],
+            "stream": ["b"],
+        }
 
 
 def test_a_record_that_cannot_be_read_is_reported_and_the_others_are_served(log):
@@ -98,6 +121,112 @@ def test_messages_that_follow_each_other_are_one_turn():
     roles = ["system", "user", "assistant", "assistant", "tool", "assistant", "user"]
     messages = [Message.from_role_and_content(role, "x") for role in roles]
     assert turns_of_assistant(messages) == 2
+
+
+# -- Logs that go on after a stop token --
+
+USER = "<|start|>user<|message|>And 3 + 3?<|end|>"
+RESULT = "<|start|>functions.tide to=assistant<|channel|>commentary<|message|>noon<|end|>"
+OPENED = "<|start|>assistant"
+FOUR = "<|channel|>final<|message|>4<|return|>"
+SIX = "<|channel|>final<|message|>6<|return|>"
+PYTHON = " to=python<|channel|>analysis code<|message|>1<|call|>"
+
+# A completion, and what the requests of a conversation get of it, one after the other.
+CONTINUED = {
+    "a tool's result": (CALL + RESULT + OPENED + ANSWER, [CALL, ANSWER]),
+    "calls without results": (CALL + OPENED + CALL + OPENED + PYTHON, [CALL, CALL, PYTHON]),
+    "an invented turn of the user": (FOUR + USER + OPENED + SIX, [FOUR, SIX]),
+    "the assistant again": (FOUR + OPENED + SIX, [FOUR, SIX]),
+    "the end of the text": (FOUR.replace("return", "endoftext") + OPENED + SIX,
+                            [FOUR.replace("return", "endoftext"), SIX]),
+    "a message that was not begun": (CALL + ANSWER, [CALL, ANSWER]),
+    "text that was not begun": (FOUR + "MORE", [FOUR, "MORE"]),
+    "padding": (FOUR + "<|endoftext|>" * 3, [FOUR]),
+    "an opened header": (FOUR + OPENED, [FOUR]),
+    "only stop tokens": ("<|return|><|return|>", ["<|return|><|return|>"]),
+    "a stop token in a header": ("<|channel|>final<|return|>" + OPENED + SIX,
+                                 ["<|channel|>final<|return|>", SIX]),
+    "a stop token behind a message": ("<|channel|>final<|message|>4<|end|><|return|>" + SIX,
+                                      ["<|channel|>final<|message|>4<|end|><|return|>", SIX]),
+    "a cut answer": (CALL + RESULT + OPENED + ANSWER[:-20], [CALL, ANSWER[:-20]]),
+    "a beginning without a header": ("Hm.<|start|>assistant" + CALL + RESULT + OPENED + ANSWER,
+                                     ["Hm.<|start|>assistant" + CALL, ANSWER]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("completion", "turns"), CONTINUED.values(), ids=CONTINUED)
+def test_a_stop_token_ends_a_completion_and_the_next_one_follows(completion, turns):
+    assert turns_of_log(ids(completion)) == [ids(turn) for turn in turns]
+
+
+@pytest.mark.parametrize(("completion", "turns"), CONTINUED.values(), ids=CONTINUED)
+def test_a_whole_stream_is_cut_in_the_same_way(completion, turns):
+    if completion.startswith(("<|channel|>", OPENED)):
+        assert turns_of_log(ids(USER + OPENED + completion)) == [ids(turn) for turn in turns]
+
+
+def test_an_engine_cuts_what_it_is_given(replays):
+    engine = RecordedEngine({"log": [ids(CALL + RESULT + OPENED + ANSWER)]}, on_end=replays.append)
+    spoken = [prompt("user"), prompt("user", "assistant", "tool")]
+    assert [asyncio.run(timed(engine.sample(each)))[0] for each in spoken] == [
+        ids(CALL),
+        ids(ANSWER),
+    ]
+
+
+def test_a_loop_over_tools_runs_to_the_answer_of_one_completion():
+    engine = RecordedEngine({"log": [ids(CALL + RESULT + OPENED + ANSWER)]})
+    app, messages = create_app(engine), [{"role": "user", "content": "When?"}]
+    contents = []
+    for result in ("noon", None):
+        body = {"model": "log", "messages": messages, "tools": CHAT_TOOLS}
+        _, answer = asked(app, "POST", "/v1/chat/completions", body)
+        message = json.loads(answer)["choices"][0]["message"]
+        contents.append(message["content"])
+        calls = message.get("tool_calls", ())
+        messages += [message, *({"role": "tool", "tool_call_id": call["id"], "content": result}
+                                for call in calls)]  # fmt: skip
+    assert contents == ["I'll look.", "High tide is at noon."]
+
+
+STOPS = (200002, 200012, 199999)
+
+
+@given(streams)
+@examples(200)
+def test_no_text_of_the_assistant_is_lost_when_a_log_is_cut(tokens):
+    turns, strays = _cut(tokens)
+    served = iter([token for turn in turns for token in turn])
+    spoken, lost = [], []
+    for event in iter_events(tokens, role=None if is_whole(tokens) else "assistant"):
+        if isinstance(event, ContentDelta) and event.role is Role.ASSISTANT:
+            spoken += tokens[event.start : event.stop]
+        if isinstance(event, Malformed) and event.text.strip():
+            lost.append((event.start, event.stop))
+
+    assert all(token in served for token in spoken if token != ASSISTANT), "in this order"
+    assert set(strays) <= set(lost)
+    for turn in turns:
+        if is_whole(tokens) or len(turns) > 1:
+            assert not set(STOPS) & set(turn[:-1]), "a backend would read no further"
+
+
+[ASSISTANT] = ids("assistant")  # it may be what a prompt ends with
+
+
+STRAY = FOUR + "Lost words" + USER + OPENED + SIX
+PLACE = f"{len(ids(FOUR))} to {len(ids(FOUR + 'Lost words'))}"
+
+
+def test_text_that_is_never_served_is_reported(log):
+    path, reports = log("log.jsonl", FOUR, STRAY), []
+    assert texts(load_recordings([path], report=reports.append))["log"] == ["4", "4", "6"]
+    assert [str(report) for report in reports] == [
+        f"{path}: line 2: the text at positions {PLACE} is in no turn: it is never served"
+    ]
+    with pytest.warns(LogWarning, match="never served"):
+        load_recordings([path])
 
 
 # -- Replaying --
@@ -150,12 +279,29 @@ def test_a_replay_that_is_closed_early_says_how_far_it_came(replays):
 
     async def take_three():
         tokens = engine.sample(prompt())
-        for _ in range(4):
+        for _ in range(3):
             await anext(tokens)
         await tokens.aclose()
 
     asyncio.run(take_three())
     assert str(replays[0]) == f"log, turn 1: 3 of {len(ids(LONG))} tokens"
+
+
+@pytest.mark.parametrize("speed", [0, -1, math.inf, math.nan])
+def test_a_speed_that_is_none_is_refused(speed):
+    with pytest.raises(ValueError, match=r"^speed: .* is not a number above 0; give tokens"):
+        RecordedEngine({"log": [[200002]]}, speed=speed)
+
+
+@pytest.mark.parametrize("completion", [200002, "<|return|>", b"a", None, {200002}])
+def test_what_is_no_completion_is_refused_by_its_place(completion):
+    with pytest.raises(TypeError, match=r"^recordings\['log'\]\[1\]: .* is not a completion; give"):
+        RecordedEngine({"log": [[200002], completion]})
+
+
+def test_a_hook_that_cannot_be_called_is_refused():
+    with pytest.raises(TypeError, match=r"^on_end: 'print' is not callable; give"):
+        RecordedEngine({"log": [[200002]]}, on_end="print")
 
 
 def test_an_engine_without_a_hook_replays_as_well():

@@ -336,7 +336,7 @@ class Failing:
 
 @pytest.fixture(scope="module")
 def failing():
-    with serving({}, engine=Failing()) as running:
+    with serving({}, engine=Failing(), page=True) as running:
         yield running
 
 

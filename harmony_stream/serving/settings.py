@@ -1,0 +1,161 @@
+"""How the backend answers: every setting is checked when it is given, not at the first request."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import time
+from datetime import date as calendar_date
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from harmony_stream.adapters.turn import random_id
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from harmony_stream.adapters import Problem
+    from harmony_stream.adapters.chat_completions import ReasoningKey
+
+REASONING_KEYS: tuple[ReasoningKey, ...] = ("reasoning", "reasoning_content", "both", None)
+
+# With how many arguments each function is called.
+_ARGUMENTS = {"date": 0, "on_problem": 1, "ids": 1, "clock": 0}
+
+
+# -- Checks ----------------------------------------------------------------------------------------
+
+
+def _check_key(_: Settings, attribute: attrs.Attribute[Any], value: object) -> None:
+    if value not in REASONING_KEYS:
+        allowed = ", ".join(map(repr, REASONING_KEYS))
+        raise ValueError(f"Settings.{attribute.name}: {value!r} is not one of {allowed}; give one")
+
+
+def _check_flag(_: Settings, attribute: attrs.Attribute[Any], value: object) -> None:
+    if not (value is None or isinstance(value, bool)):
+        raise TypeError(f"Settings.{attribute.name}: {value!r} is not a bool or None; give one")
+
+
+def _check_seconds(_: Settings, attribute: attrs.Attribute[Any], value: object) -> None:
+    sentence = (
+        f"Settings.{attribute.name}: {value!r} is not a number of seconds above 0; "
+        "give 15.0, for example"
+    )
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(sentence)
+    if not 0 < value < math.inf:
+        raise ValueError(sentence)
+
+
+def _check_function(_: Settings, attribute: attrs.Attribute[Any], value: object) -> None:
+    """Refuse what cannot be called with the arguments that it will get, or would be awaited."""
+    place = f"Settings.{attribute.name}: {value!r}"
+    count = _ARGUMENTS[attribute.name]
+    if not callable(value) or inspect.iscoroutinefunction(value):
+        raise TypeError(f"{place} is not a plain function; give one of {count} arguments")
+    if not _takes(value, count):
+        raise TypeError(f"{place} is not a function of {count} arguments; give one that is")
+
+
+def _takes(function: Callable[..., Any], count: int) -> bool:
+    try:
+        inspect.signature(function).bind(*range(count))
+    except ValueError:  # a builtin that does not say what it takes
+        return True
+    except TypeError:
+        return False
+    return True
+
+
+def _check_date(settings: Settings, attribute: attrs.Attribute[Any], value: object) -> None:
+    if callable(value):
+        _check_function(settings, attribute, value)
+    else:
+        _refuse_other_than_date(f"Settings.{attribute.name}: {value!r}", value)
+
+
+def _refuse_other_than_date(place: str, value: object) -> None:
+    remedy = "give a string such as '2025-06-28', a function that returns one, or None"
+    if not (value is None or isinstance(value, str)):
+        raise TypeError(f"{place} is not a string, a function or None; {remedy}")
+    if value is not None and not _is_date(value):
+        raise ValueError(f"{place} is not a date; {remedy}")
+
+
+def _is_date(text: str) -> bool:
+    """Whether this is a date as the format guide, "System message format", has it."""
+    try:
+        return calendar_date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False
+
+
+# -- Settings --------------------------------------------------------------------------------------
+
+
+@attrs.frozen
+class Settings:
+    """How the backend answers.
+
+    Attributes:
+        reasoning_key: the key of reasoning in Chat Completions; see `ChatCompletionStream`. None
+            hides reasoning at every address: Chat Completions, Responses, `/events` and the page.
+        date: the current date that the model is told, such as `2025-06-28`; or a function that
+            returns it, called for each request. None tells it none.
+        keep_alive: a stream without news sends a comment after so many seconds, and again.
+        on_problem: called with what breaks the format in a completion. It belongs to the server,
+            and so it is told of hidden reasoning too.
+        ids, clock: see `Options` of the adapters.
+        page: whether the page and `/events` exist. None: only if the engine replays recordings.
+
+    Raises:
+        TypeError, ValueError: names the setting that cannot be used.
+
+    >>> Settings(date="2025-06-28").today()
+    '2025-06-28'
+    >>> Settings(keep_alive=0)
+    Traceback (most recent call last):
+      ...
+    ValueError: Settings.keep_alive: 0 is not a number of seconds above 0; give 15.0, for example
+    """
+
+    reasoning_key: ReasoningKey = attrs.field(default="reasoning", validator=_check_key)
+    date: str | Callable[[], str | None] | None = attrs.field(default=None, validator=_check_date)
+    keep_alive: float = attrs.field(default=15.0, validator=_check_seconds)
+    on_problem: Callable[[Problem], None] | None = attrs.field(
+        default=None, validator=attrs.validators.optional(_check_function)
+    )
+    ids: Callable[[str], str] = attrs.field(default=random_id, validator=_check_function)
+    clock: Callable[[], float] = attrs.field(default=time.time, validator=_check_function)
+    page: bool | None = attrs.field(default=None, validator=_check_flag)
+
+    @property
+    def hides_reasoning(self) -> bool:
+        """Whether no client may see reasoning."""
+        return self.reasoning_key is None
+
+    def today(self) -> str | None:
+        """The date that the model is told now.
+
+        Raises:
+            TypeError, ValueError: what the function `date` returns is not one.
+        """
+        if not callable(self.date):
+            return self.date
+        found = self.date()
+        _refuse_other_than_date(f"Settings.date: {found!r}, which the function returned,", found)
+        return found
+
+    def now(self) -> int:
+        """Whole seconds since the epoch.
+
+        Raises:
+            TypeError: what the function `clock` returns is not a number.
+        """
+        found = self.clock()
+        if not (isinstance(found, int | float) and math.isfinite(found)):
+            place = f"Settings.clock: {found!r}, which the function returned,"
+            raise TypeError(f"{place} is not a number of seconds; give one such as time.time")
+        return int(found)
