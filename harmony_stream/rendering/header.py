@@ -6,6 +6,7 @@ One rule decides what is refused: a header is written only if the parser's own r
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import attrs
@@ -23,6 +24,7 @@ from harmony_stream.header import (
     read_header,
 )
 from harmony_stream.messages import Role
+from harmony_stream.rendering.profiles import GUIDE
 
 if TYPE_CHECKING:
     from harmony_stream.messages import Message
@@ -75,6 +77,40 @@ def _follows_channel(header: Header, profile: Profile) -> bool:
     return header.role in profile.recipient_in_channel and (
         channels is None or header.channel in channels
     )
+
+
+# --- Names of tools ------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=4096)
+def is_tool_name(name: str) -> bool:
+    """Whether a tool or a namespace can have this name: a call of it, `to=NAME`, is read back.
+
+    So none can end its line or its comment. `$` counts as a letter, as in TypeScript.
+
+    >>> is_tool_name("my-tool.v2"), is_tool_name("f = () => any;")
+    (True, False)
+    """
+    call = Header(Role.ASSISTANT, None, "commentary", name.replace("$", "_"))
+    return "//" not in name and _is_writable(call)
+
+
+@lru_cache(maxsize=256)
+def is_channel(word: str) -> bool:
+    """Whether a message can be written on this channel.
+
+    >>> is_channel("final"), is_channel("final # Tools")
+    (True, False)
+    """
+    return _is_writable(Header(Role.ASSISTANT, None, word))
+
+
+def _is_writable(header: Header) -> bool:
+    try:
+        check_header(header, GUIDE)
+    except RenderError:
+        return False
+    return True
 
 
 # --- What is refused -----------------------------------------------------------------------------
