@@ -31,7 +31,13 @@ from harmony_stream.parsing.events import Malformed
 from harmony_stream.parsing.parser import EventParser
 from harmony_stream.rendering import render as render_module
 from harmony_stream.rendering.dropping import analysis_cutoff
-from harmony_stream.rendering.header import MAX_HEADER_TOKENS, NAMES, header_of
+from harmony_stream.rendering.header import (
+    MAX_HEADER_TOKENS,
+    NAMES,
+    header_of,
+    is_channel,
+    is_tool_name,
+)
 from harmony_stream.rendering.profiles import PROFILES
 from harmony_stream.rendering.render import Renderer, render_events
 from harmony_stream.tools import ToolDescription, ToolNamespaceConfig
@@ -522,7 +528,12 @@ TEXTS = st.one_of(
 def test_text_never_yields_a_special_token(text, marker):
     spelled = text + marker + text
     line = " ".join(spelled.splitlines())
-    schema = {"title": spelled, "const": spelled, "properties": {line: {"description": spelled}}}
+    line, spelled = line.replace("}", "{"), spelled.replace("}", "{")  # they might break out
+    schema = {
+        "title": spelled,
+        "const": spelled,
+        "properties": {line: {"description": spelled}},
+    }
     tool = ToolDescription.new("f", spelled, {"type": "object", **schema})
     namespace = ToolNamespaceConfig(name="n", description=spelled, tools=[tool])
     contents = [
@@ -659,6 +670,18 @@ def test_the_cache_is_bounded_and_keeps_what_is_in_use(renders, monkeypatch):
     assert sum(map(len, renderer._old.values())) <= 60
 
 
+def test_headers_are_kept_too_and_only_so_many(monkeypatch):
+    monkeypatch.setattr(render_module, "_CACHED_HEADERS", 2)
+    renderer = Renderer()
+    for number in range(9):
+        header = header_of(assistant("", "final", name=f"n{number % 3}"))
+        tokens = renderer.header_tokens(header)
+        assert text_of(tokens) == f"<|start|>assistant:n{number % 3}<|channel|>final<|message|>"
+        tokens.clear()
+        assert renderer.header_tokens(header)
+        assert len(renderer._headers) <= 2
+
+
 # --- Against the wheels --------------------------------------------------------------------------
 
 WORDS = st.one_of(
@@ -679,19 +702,32 @@ def some(**fields):
     return st.fixed_dictionaries({name: st.none() | values for name, values in fields.items()})
 
 
-FUNCTIONS = st.fixed_dictionaries({"name": WORDS, "description": TEXTS, "parameters": PARAMETERS})
+CALLABLE = WORDS.filter(is_tool_name)
+CHANNEL_WORDS = WORDS.filter(is_channel)
+DATES = TEXTS.map(lambda text: " ".join(text.splitlines()))
+
+FUNCTIONS = st.fixed_dictionaries(
+    {"name": CALLABLE, "description": TEXTS, "parameters": PARAMETERS}
+)
 NAMESPACES = st.fixed_dictionaries(
-    {"name": WORDS, "description": st.none() | TEXTS, "tools": st.lists(FUNCTIONS, max_size=2)}
+    {
+        "name": CALLABLE,
+        "description": st.none() | TEXTS,
+        "tools": st.lists(FUNCTIONS, max_size=2),
+    }
 )
 NAMED = st.dictionaries(st.sampled_from(["functions", "a"]) | WORDS, NAMESPACES, max_size=2)
 CONFIGS = st.fixed_dictionaries(
-    {"valid_channels": st.lists(WORDS, max_size=3), "channel_required": st.booleans()}
+    {
+        "valid_channels": st.lists(CHANNEL_WORDS, max_size=3),
+        "channel_required": st.booleans(),
+    }
 )
 SYSTEM_PARTS = some(
     model_identity=TEXTS,
     reasoning_effort=st.sampled_from(["Low", "Medium", "High"]),
-    conversation_start_date=TEXTS,
-    knowledge_cutoff=TEXTS,
+    conversation_start_date=DATES,
+    knowledge_cutoff=DATES,
     channel_config=CONFIGS,
     tools=NAMED,
 ).map(lambda part: {"type": "system_content", **part})
@@ -745,6 +781,8 @@ def test_any_conversation_is_written_as_the_wheel_writes_it(wheel, messages, met
     try:
         ours = getattr(renderer, method)(Conversation.from_dict(raw), *role, config)
     except RenderError as error:
+        if error.field.startswith(("tools[", "description")):
+            return  # by a "}" of its own: tests/test_sections.py
         refused = Message.from_dict(messages[error.message_index])
         theirs = wheel.tokens("render", message=messages[error.message_index])
         assert header_read_in(theirs) != header_of(as_it_is_read(refused, renderer))

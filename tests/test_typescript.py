@@ -142,6 +142,7 @@ PROPERTIES = {
     "array of true": ({"type": "array", "items": True}, "x?: any[],"),
     "array of nothing": ({"type": "array", "items": False}, "x?: never[],"),
     "tuple": ({"type": "array", "prefixItems": [S, N]}, "x?: [string, number],"),
+    "tuple of anything": ({"prefixItems": [True, S]}, "x?: [any, string],"),
     "old tuple": ({"type": "array", "items": [S, N]}, "x?: [string, number],"),
     "description of items": ({"type": "array", "items": {**XY, "description": "one"},
                               "description": "all"},

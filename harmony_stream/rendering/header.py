@@ -27,6 +27,8 @@ from harmony_stream.messages import Role
 from harmony_stream.rendering.profiles import GUIDE
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from harmony_stream.messages import Message
     from harmony_stream.rendering.profiles import Profile
 
@@ -170,14 +172,22 @@ def _as_read(header: Header) -> Header:
 
 def _misreading(header: Header, profile: Profile) -> RenderError:
     """The field at fault, and what it would be read as."""
-    partial = Header(header.role)
     words = _words(header)
-    fields = {"author.name": "name", "channel": "channel", "recipient": "recipient"}
-    for field, attribute in {**fields, "content_type": "content_type"}.items():
-        partial = attrs.evolve(partial, **{attribute: getattr(header, attribute)})
-        if reason := _reason(field, words[field], partial, profile):
-            break
+    reasons = [
+        (field, _reason(field, words[field], partial, profile))
+        for field, partial in _growing(header)
+    ]
+    field, reason = next((field, reason) for field, reason in reasons if reason)
     return RenderError(field, words[field], reason)
+
+
+def _growing(header: Header) -> Iterator[tuple[str, Header]]:
+    """The header, one more of its fields at a time."""
+    partial = Header(header.role)
+    for field in ("author.name", "channel", "recipient", "content_type"):
+        attribute = field.removeprefix("author.")
+        partial = attrs.evolve(partial, **{attribute: getattr(header, attribute)})
+        yield field, partial
 
 
 def _reason(field: str, value: str | None, header: Header, profile: Profile) -> str:
@@ -200,10 +210,9 @@ def _reason(field: str, value: str | None, header: Header, profile: Profile) -> 
 
 def _difference(reading: HeaderReading, header: Header, at_fault: str) -> str:
     """What is read that was not written, and how to write the field."""
-    read, written = reading.header.to_dict(), _as_read(header).to_dict()
+    read = {**reading.header.to_dict(), "faults": [str(fault.kind) for fault in reading.faults]}
+    written = {**_as_read(header).to_dict(), "faults": []}
     differing = [field for field in written if read[field] != written[field]]
-    if not differing:
-        return f"with a fault, {reading.faults[0].kind}; {NAMES}"
     remedy = f"; {NAMES}" if at_fault.removeprefix("author.") in differing else ""
     return f"with {differing[0]} {read[differing[0]]!r}{remedy}"
 

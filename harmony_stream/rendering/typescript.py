@@ -586,9 +586,8 @@ class _CorrectPrinter:
 
     def written_below(self, schema: Json) -> list[Json]:
         """The variants of a property that is nothing but a union, if they stand line by line."""
-        if not isinstance(schema, dict):
-            return []
-        if any(map(schema.get, _NO_UNION)) or _has_structure(schema):
+        is_more = not isinstance(schema, dict) or any(map(schema.get, _NO_UNION))
+        if is_more or _has_structure(schema):
             return []
         if variants := _list(schema, "oneOf"):
             return [] if "anyOf" in schema else variants
