@@ -24,8 +24,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import attrs
 
 from harmony_stream.errors import HarmonyError
-from harmony_stream.header import Header
-from harmony_stream.messages import Message, Role
+from harmony_stream.messages import Conversation, DecidedTuple, Message, Role
 from harmony_stream.parsing.collect import Completion, MessageCollector
 from harmony_stream.parsing.events import (
     ContentDelta,
@@ -35,10 +34,17 @@ from harmony_stream.parsing.events import (
     MessageEnd,
     MessageStart,
 )
-from harmony_stream.rendering.render import analysis_cutoff
+from harmony_stream.rendering.dropping import (
+    analysis_cutoff,
+    is_answer,
+    is_reasoning_of_a_turn,
+)
+from harmony_stream.rendering.header import header_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from harmony_stream.header import Header
 
 # --- Choices -------------------------------------------------------------------------------------
 
@@ -143,6 +149,7 @@ class Turns:
         count: of the messages.
         cut: indexes of those that were cut off and that no tool answered.
 
+    >>> from harmony_stream.header import Header
     >>> turns = Turns()
     >>> turns.add(Header(Role.ASSISTANT, None, "analysis"))
     >>> turns.add(Header(Role.ASSISTANT, None, "final"))
@@ -198,9 +205,9 @@ class Turns:
         if header.role is not Role.ASSISTANT:
             return
         turn = self._turns[-1]
-        if header.channel == "analysis" and not header.is_tool_call:
+        if is_reasoning_of_a_turn(header):
             turn.thoughts.append(index)
-        turn.is_finished = header.channel == "final" and not header.is_tool_call
+        turn.is_finished = is_answer(header)
         self._note_whether_finished(len(self._turns) - 1, turn.is_finished)
 
     def _note_whether_finished(self, number: int, is_finished: bool) -> None:
@@ -261,6 +268,7 @@ def messages_to_drop(
     Raises:
         ValueError: there is no such policy.
 
+    >>> from harmony_stream.header import Header
     >>> thought = Header(Role.ASSISTANT, None, "analysis")
     >>> call = Header(Role.ASSISTANT, None, "analysis", "python", "code")
     >>> result = Header(Role.TOOL, "python", "analysis", "assistant")
@@ -310,11 +318,22 @@ class History:
 
     Attributes:
         messages: those that stay, in order; the very objects that were given, where they were.
+            The tuple is marked as decided: with `+`, in slices and in conversations made of it
+            too. A renderer drops nothing from a decided history unless a config tells it to.
         dropped: the others.
     """
 
-    messages: tuple[Message, ...]
+    messages: tuple[Message, ...] = attrs.field(converter=DecidedTuple)
     dropped: tuple[Dropped, ...]
+
+    def conversation(self) -> Conversation:
+        """The messages to render, of which nothing is dropped again.
+
+        >>> history = normalize_history([Message.from_role_and_content("user", "Hi")], "keep")
+        >>> [message.content[0].text for message in history.conversation()]
+        ['Hi']
+        """
+        return Conversation.from_messages(self.messages)
 
 
 @attrs.frozen
@@ -387,20 +406,13 @@ def _gather(items: Iterable[Message | Event | Completion]) -> list[_Found]:
         found += _collected(events)
         events = []
         if isinstance(item, Message):
-            found.append(_Found(_header_of(item), item, is_cut=False))
+            found.append(_Found(header_of(item), item, is_cut=False))
         elif isinstance(item, Completion):
             found += _found_in(item)
         else:
             kind = type(item).__name__
             raise TypeError(f"item {place} is a {kind}, expected Message, Completion, or an event")
     return found + _collected(events)
-
-
-def _header_of(message: Message) -> Header:
-    author = message.author
-    return Header(
-        author.role, author.name, message.channel, message.recipient, message.content_type
-    )
 
 
 def _found_in(completion: Completion) -> list[_Found]:

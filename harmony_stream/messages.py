@@ -23,7 +23,7 @@ from typing import Any, ClassVar, Self
 
 import attrs
 
-from harmony_stream.records import ONLY_WHEN_SET, Record, record, within
+from harmony_stream.records import ONLY_WHEN_SET, OfItsKind, Record, record, within
 from harmony_stream.tools import ToolDescription, ToolNamespaceConfig
 
 
@@ -434,9 +434,65 @@ _HEADER = ("channel", "recipient", "content_type")
 _FLAT = {"role", "name", "content", *_HEADER}
 
 
+class Decided(OfItsKind):
+    """The mark of a history of which it is decided what goes back to the model.
+
+    `normalize_history` gives it, and a renderer that is not told otherwise then drops nothing. It
+    is the class of the list or tuple, so that it survives appending, copying and pickling, and
+    shows neither in JSON nor in comparisons.
+    """
+
+    __slots__ = ()
+
+
+class DecidedList(list[Message], Decided):
+    """The messages of a conversation that was made of a decided history."""
+
+    __slots__ = ()
+
+    def __add__(self, other: Iterable[Message]) -> DecidedList:  # type: ignore[override]
+        return DecidedList([*self, *other])
+
+    def __radd__(self, other: Iterable[Message]) -> DecidedList:
+        return DecidedList([*other, *self])
+
+    def __getitem__(self, place: Any) -> Any:
+        found = super().__getitem__(place)
+        return DecidedList(found) if isinstance(place, slice) else found
+
+    def copy(self) -> DecidedList:
+        return DecidedList(self)
+
+
+class DecidedTuple(tuple[Message, ...], Decided):
+    """A decided history: with messages before or after it, or cut, it stays one.
+
+    >>> question = Message.from_role_and_content("user", "Hi")
+    >>> type(DecidedTuple() + [question]).__name__
+    'DecidedTuple'
+    """
+
+    __slots__ = ()
+
+    def __add__(self, other: Iterable[Message]) -> DecidedTuple:  # type: ignore[override]
+        return DecidedTuple((*self, *other))
+
+    def __radd__(self, other: Iterable[Message]) -> DecidedTuple:
+        return DecidedTuple((*other, *self))
+
+    def __getitem__(self, place: Any) -> Any:
+        found = super().__getitem__(place)
+        return DecidedTuple(found) if isinstance(place, slice) else found
+
+
+Decided.as_list = DecidedList
+
+
 @record
 class Conversation(Record):
     """Messages in order; iterating gives them.
+
+    Made of the messages of a `History`, it remembers that nothing more is to be dropped from it.
 
     >>> [message.content[0].text for message in Conversation(messages=[
     ...     Message.from_role_and_content("user", "Hi"),
@@ -449,7 +505,8 @@ class Conversation(Record):
     @classmethod
     def from_messages(cls, messages: Iterable[Message]) -> Self:
         """The conversation of these messages, in a list of its own."""
-        return cls(messages=list(messages))
+        is_decided = isinstance(getattr(messages, "messages", messages), Decided)
+        return cls(messages=DecidedList(messages) if is_decided else list(messages))
 
     def __iter__(self) -> Iterator[Message]:
         return iter(self.messages)
@@ -498,6 +555,8 @@ class Conversation(Record):
 @record
 class RenderConversationConfig(Record):
     """Whether analysis of finished turns is left out of a prompt, as in openai_harmony.
+
+    Without any config the renderer leaves it out, unless the history was normalised before.
 
     >>> RenderConversationConfig()
     RenderConversationConfig(auto_drop_analysis=True)

@@ -144,6 +144,14 @@ class _Nested(_Kind):
         return self.record._json_schema()
 
 
+class OfItsKind:
+    """A list or tuple whose class says something: a field that takes it makes `as_list` of it."""
+
+    __slots__ = ()
+
+    as_list: ClassVar[type[list[Any]]]
+
+
 class _List(_Kind):
     def __init__(self, item: _Kind, *, optional: bool = False) -> None:
         super().__init__(optional=optional)
@@ -152,7 +160,8 @@ class _List(_Kind):
     def take(self, value: object, path: str) -> list[Any]:
         if not isinstance(value, Iterable) or isinstance(value, str | bytes | Mapping):
             raise self.unfit(value, path)
-        return [self.item.read(each, f"{path}[{i}]") for i, each in enumerate(value)]
+        items = [self.item.read(each, f"{path}[{i}]") for i, each in enumerate(value)]
+        return value.as_list(items) if isinstance(value, OfItsKind) else items
 
     def in_words(self) -> str:
         return f"a list, each {self.item.in_words()}"

@@ -2,7 +2,9 @@
 
 import ast
 import hashlib
+import inspect
 import json
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -25,10 +27,19 @@ from harmony_stream.messages import (
     TextContent,
 )
 from harmony_stream.parsing.collect import MessageCollector
+from harmony_stream.parsing.events import Malformed
 from harmony_stream.parsing.parser import EventParser
 from harmony_stream.rendering import render as render_module
+from harmony_stream.rendering.dropping import analysis_cutoff
+from harmony_stream.rendering.header import (
+    MAX_HEADER_TOKENS,
+    NAMES,
+    header_of,
+    is_channel,
+    is_tool_name,
+)
 from harmony_stream.rendering.profiles import PROFILES
-from harmony_stream.rendering.render import Renderer, analysis_cutoff, render_events
+from harmony_stream.rendering.render import Renderer, render_events
 from harmony_stream.tools import ToolDescription, ToolNamespaceConfig
 from harmony_stream.vocabulary import Vocabulary
 
@@ -54,6 +65,13 @@ def result(text="", channel="commentary", recipient="assistant", name="functions
 
 def user(text=""):
     return Message.from_role_and_content(Role.USER, text)
+
+
+def messages_read_in(tokens):
+    """The messages that a strict parser reads."""
+    collector = MessageCollector()
+    read = [collector.feed(event) for event in events_of(tokens, None, strict=True)]
+    return [message for message in read if message]
 
 
 def conversation(*messages):
@@ -171,12 +189,6 @@ HEADERS = {
         "assistant to=python<|channel|>analysis <|constrain|>code",
         "assistant<|channel|>analysis to=python code",
     ),
-    "an empty type": (
-        assistant("", "final", content_type=""),
-        "assistant<|channel|>final ",
-        "assistant<|channel|>final <|constrain|>",
-        "assistant<|channel|>final ",
-    ),
     "a call without a channel": (
         assistant("", None, "functions.f", "<|constrain|>json"),
         "assistant to=functions.f <|constrain|>json",
@@ -206,6 +218,18 @@ HEADERS = {
         "functions.f<|channel|>commentary",
         "functions.f<|channel|>commentary",
         "functions.f to=assistant<|channel|>commentary",
+    ),
+    "a result without a channel": (
+        result(channel=None),
+        "functions.f to=assistant",
+        "functions.f to=assistant",
+        "functions.f to=assistant<|channel|>commentary",
+    ),
+    "a result without anything": (
+        result(channel=None, recipient="all"),
+        "functions.f",
+        "functions.f",
+        "functions.f<|channel|>commentary",
     ),
     "a result of python": (
         result("", "analysis", name="python"),
@@ -343,7 +367,7 @@ def test_the_final_of_a_user_ends_the_dropping_too():
         ([assistant("", F, "functions.f")], "<|return|>"),
         ([assistant("", F), user()], "<|end|>"),
         ([assistant("", C)], "<|end|>"),
-        ([result("", F)], "<|end|>"),
+        ([user().with_channel(F)], "<|end|>"),
         ([], ""),
     ],
 )
@@ -380,6 +404,40 @@ REFUSALS = {
     "a marker in a type": (assistant("", "final", None, "<|constrain|>json<|message|>"),
                            "content_type 'json<|message|>' holds <|, "
                            "with which only special tokens begin"),
+    "half a character in a channel": (
+        assistant("", "a\ud800"), "channel 'a\\ud800' holds half a character (a surrogate)"),
+    "an author with an empty name": (
+        assistant("", "final", name=""),
+        "author.name '' is empty, and would be read as a tool's"),
+    "an empty channel": (assistant("", ""), "channel '' is empty"),
+    "an empty recipient": (assistant("", "commentary", ""), "recipient '' is empty"),
+    "an empty type": (assistant("", "final", content_type=""), "content_type '' is empty"),
+    "a marker of a type alone": (assistant("", "final", content_type="<|constrain|> "),
+                                 "content_type '' is empty"),
+    "a recipient with content glued to it": (
+        assistant("", "commentary", "functions.a;b"),
+        f"recipient 'functions.a;b' would be read with recipient 'functions.a'; {NAMES}"),
+    "a recipient that nobody sees": (
+        assistant("", "commentary", "\u200b"),
+        f"recipient '\\u200b' would be read with recipient None; {NAMES}"),
+    "a recipient that ends a comment": (
+        assistant("", "commentary", "*/"),
+        f"recipient '*/' would be read with recipient None; {NAMES}"),
+    "a control character": (
+        assistant("", "commentary", "f\0"),
+        f"recipient 'f\\x00' would be read with recipient 'f'; {NAMES}"),
+    "content glued to a channel": (
+        assistant("", "final{"), f"channel 'final{{' would be read with channel 'final'; {NAMES}"),
+    "a type that is no type": (
+        assistant("", "final", content_type="a-"),
+        f"content_type 'a-' would be read with content_type None; {NAMES}"),
+    "a tool's name that is none": (
+        result(name="f;g"), f"author.name 'f;g' would be read with role 'assistant'; {NAMES}"),
+    "a tool that answers on final": (
+        result("", "final"), "channel 'final' would be read with role 'assistant'"),
+    "a tool that calls another": (
+        result(recipient="functions.g"),
+        "recipient 'functions.g' would be read with role 'assistant'"),
     "a system content of a user": (
         Message.from_role_and_content(Role.USER, SYSTEM_PART),
         "SystemContent may only appear in system messages, found in User"),
@@ -399,6 +457,44 @@ def test_a_message_is_refused_for(message, sentence, renderer):
 
     assert str(alone.value) == sentence
     assert str(among_others.value) == f"message 1: {sentence}"
+
+
+# What one layout can write and another cannot: the words stand beside others there.
+REFUSED_BY = [
+    (result("", None, None, name="analysis"), ["openai-0.0.8", "oss-0.0.11"],
+     "author.name 'analysis' of a tool would be read as a channel"),
+    (assistant("?", content_type="final"), ["openai-0.0.8", "guide"],
+     "content_type 'final' would be read with channel 'final'"),
+    (assistant("?", content_type="assistant"), ["openai-0.0.8", "guide"],
+     f"content_type 'assistant' would be read with content_type None; {NAMES}"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("message", "refusing", "sentence"), REFUSED_BY)
+@pytest.mark.parametrize("name", PROFILES)
+def test_a_header_is_refused_where_the_layout_makes_it_another(message, refusing, sentence, name):
+    if name not in refusing:
+        assert RENDERERS[name].render(message)
+        return
+    with pytest.raises(RenderError) as caught:
+        RENDERERS[name].render(message)
+    assert str(caught.value).startswith(sentence)
+
+
+def test_a_header_may_be_as_long_as_parsers_read_it():
+    limit = inspect.signature(EventParser).parameters["max_header_tokens"].default
+    rest = len(tokens_of("assistant:<|channel|>final"))
+    letter = "\u1780"  # one token, wherever it stands
+    message = assistant("", "final", name=letter * (limit - rest + 1))
+    with pytest.raises(RenderError, match=r"author.name '.*' is too long: a header may"):
+        RENDERERS["guide"].render(message)
+    message.author.name = letter * (limit - rest)
+
+    tokens = RENDERERS["guide"].render(message)
+
+    assert tokens.index(VOCABULARY.special_tokens["<|message|>"]) == 1 + limit == 65
+    assert messages_read_in(tokens) == [message]
+    assert limit == MAX_HEADER_TOKENS
 
 
 def test_a_reference_that_leads_nowhere_is_told_with_its_message():
@@ -431,14 +527,25 @@ TEXTS = st.one_of(
 @given(text=TEXTS, marker=st.sampled_from([*VOCABULARY.special_tokens][:12]))
 def test_text_never_yields_a_special_token(text, marker):
     spelled = text + marker + text
-    tool = ToolDescription.new(spelled, spelled, {"description": spelled, "const": spelled})
-    namespace = ToolNamespaceConfig(name=spelled, description=spelled, tools=[tool])
-    schema = {"title": spelled}
+    line = " ".join(spelled.splitlines())
+    line, spelled = line.replace("}", "{"), spelled.replace("}", "{")  # they might break out
+    schema = {
+        "title": spelled,
+        "const": spelled,
+        "properties": {line: {"description": spelled}},
+    }
+    tool = ToolDescription.new("f", spelled, {"type": "object", **schema})
+    namespace = ToolNamespaceConfig(name="n", description=spelled, tools=[tool])
     contents = [
         (Role.USER, TextContent(text=spelled)),
-        (Role.SYSTEM, SystemContent(model_identity=spelled, tools={"a": namespace})),
-        (Role.DEVELOPER, DeveloperContent(instructions=spelled, tools={"a": namespace})),
-        (Role.DEVELOPER, DeveloperContent.new().with_response_format(spelled, schema, spelled)),
+        (
+            Role.SYSTEM,
+            SystemContent(
+                model_identity=spelled, knowledge_cutoff=line, tools={spelled: namespace}
+            ),
+        ),
+        (Role.DEVELOPER, DeveloperContent(instructions=spelled, tools={spelled: namespace})),
+        (Role.DEVELOPER, DeveloperContent.new().with_response_format(line, schema, spelled)),
     ]
     for role, content in contents:
         for renderer in RENDERERS.values():
@@ -563,6 +670,18 @@ def test_the_cache_is_bounded_and_keeps_what_is_in_use(renders, monkeypatch):
     assert sum(map(len, renderer._old.values())) <= 60
 
 
+def test_headers_are_kept_too_and_only_so_many(monkeypatch):
+    monkeypatch.setattr(render_module, "_CACHED_HEADERS", 2)
+    renderer = Renderer()
+    for number in range(9):
+        header = header_of(assistant("", "final", name=f"n{number % 3}"))
+        tokens = renderer.header_tokens(header)
+        assert text_of(tokens) == f"<|start|>assistant:n{number % 3}<|channel|>final<|message|>"
+        tokens.clear()
+        assert renderer.header_tokens(header)
+        assert len(renderer._headers) <= 2
+
+
 # --- Against the wheels --------------------------------------------------------------------------
 
 WORDS = st.one_of(
@@ -583,19 +702,32 @@ def some(**fields):
     return st.fixed_dictionaries({name: st.none() | values for name, values in fields.items()})
 
 
-FUNCTIONS = st.fixed_dictionaries({"name": WORDS, "description": TEXTS, "parameters": PARAMETERS})
+CALLABLE = WORDS.filter(is_tool_name)
+CHANNEL_WORDS = WORDS.filter(is_channel)
+DATES = TEXTS.map(lambda text: " ".join(text.splitlines()))
+
+FUNCTIONS = st.fixed_dictionaries(
+    {"name": CALLABLE, "description": TEXTS, "parameters": PARAMETERS}
+)
 NAMESPACES = st.fixed_dictionaries(
-    {"name": WORDS, "description": st.none() | TEXTS, "tools": st.lists(FUNCTIONS, max_size=2)}
+    {
+        "name": CALLABLE,
+        "description": st.none() | TEXTS,
+        "tools": st.lists(FUNCTIONS, max_size=2),
+    }
 )
 NAMED = st.dictionaries(st.sampled_from(["functions", "a"]) | WORDS, NAMESPACES, max_size=2)
 CONFIGS = st.fixed_dictionaries(
-    {"valid_channels": st.lists(WORDS, max_size=3), "channel_required": st.booleans()}
+    {
+        "valid_channels": st.lists(CHANNEL_WORDS, max_size=3),
+        "channel_required": st.booleans(),
+    }
 )
 SYSTEM_PARTS = some(
     model_identity=TEXTS,
     reasoning_effort=st.sampled_from(["Low", "Medium", "High"]),
-    conversation_start_date=TEXTS,
-    knowledge_cutoff=TEXTS,
+    conversation_start_date=DATES,
+    knowledge_cutoff=DATES,
     channel_config=CONFIGS,
     tools=NAMED,
 ).map(lambda part: {"type": "system_content", **part})
@@ -642,12 +774,26 @@ METHODS = {
 def test_any_conversation_is_written_as_the_wheel_writes_it(wheel, messages, method, drop):
     raw, role = {"messages": messages}, METHODS[method]
     config = RenderConversationConfig(auto_drop_analysis=drop)
+    renderer = RENDERERS[wheel.profile]
     expected = wheel.tokens(method, conversation=raw, config=config.model_dump(),
                             **({"role": role[0].value} if role else {}))  # fmt: skip
 
-    ours = getattr(RENDERERS[wheel.profile], method)(Conversation.from_dict(raw), *role, config)
+    try:
+        ours = getattr(renderer, method)(Conversation.from_dict(raw), *role, config)
+    except RenderError as error:
+        if error.field.startswith(("tools[", "description")):
+            return  # by a "}" of its own: tests/test_sections.py
+        refused = Message.from_dict(messages[error.message_index])
+        theirs = wheel.tokens("render", message=messages[error.message_index])
+        assert header_read_in(theirs) != header_of(as_it_is_read(refused, renderer))
+    else:
+        assert ours == expected
 
-    assert ours == expected
+
+def header_read_in(tokens):
+    """The header of the one message, None if there is anything wrong with it."""
+    first, *_ = EventParser(None).feed_many(tokens)
+    return None if isinstance(first, Malformed) else first.header
 
 
 @pytest.mark.parametrize(
@@ -701,11 +847,51 @@ def test_what_is_written_is_read_back(messages, name):
         # The spelling of the type is the profile's.
         message.content_type = RENDERERS[name]._type_of(message.content_type)
     tokens = RENDERERS[name].render_conversation(conversation(*messages), KEEP)
-    collector = MessageCollector()
 
-    read = [collector.feed(event) for event in events_of(tokens, None, strict=True)]
+    says_nothing = assistant("")
+    left = [each for each in messages if name != "guide" or each != says_nothing]
+    assert messages_read_in(tokens) == left
 
-    assert [message for message in read if message] == messages
+
+# Words of any kind, many of which must be refused in one place or another.
+ODD_WORDS = [
+    *("", "functions.a;b", "\u200b", "*/", "f\0", "a-", "json", "code", "to=x", "user:x", "user:"),
+    *("final", "analysis", "assistant", "all", "tool", "assistantfinal", "Final", "\ud800", "é"),
+    *("commentary?", "final{}", "<|end|>", "a b", "functions.f", ":", "\U00012000" * 30),
+    *("<|constrain|>json", "<|constrain|> json", "<|constrain|>", " json", "<|constrain|>final"),
+    *("港口", "🫠", "{}", "to=", "x:y", "ines", "\ufffd", "\x85"),
+]
+ANY_WORDS = st.none() | st.sampled_from(ODD_WORDS) | st.text(max_size=6)
+
+
+@st.composite
+def any_messages(draw):
+    """Messages whose fields hold anything at all."""
+    author = Author(role=draw(st.sampled_from(Role)), name=draw(ANY_WORDS))
+    words = {name: draw(ANY_WORDS) for name in ("channel", "recipient", "content_type")}
+    return Message(author=author, content=draw(CONTENTS), **words)
+
+
+def as_it_is_read(message, renderer):
+    """What is read of a message: what rendering documents aside, the message itself."""
+    is_result = renderer.profile.tidies and message.author.role is Role.TOOL
+    recipient = message.recipient or ("assistant" if is_result else None)
+    kind = renderer._type_of(message.content_type)
+    marker = "<|constrain|>" if kind and kind.startswith("<|constrain|>") else ""
+    return message.model_copy(update={
+        "channel": message.channel or ("commentary" if is_result else None),
+        "recipient": None if recipient == "all" else recipient,
+        "content_type": kind and marker + kind.removeprefix(marker).strip(),
+    })  # fmt: skip
+
+
+@examples(400)
+@given(message=any_messages(), name=st.sampled_from([*PROFILES]))
+def test_whatever_is_written_is_read_back(message, name):
+    renderer = RENDERERS[name]
+    with suppress(RenderError):
+        tokens = renderer.render(message)
+        assert messages_read_in(tokens) == [as_it_is_read(message, renderer)]
 
 
 # The layout of the guide, written here by hand: an author, and what may follow.

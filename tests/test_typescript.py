@@ -62,6 +62,7 @@ MENDED = {
     "ts-029": "// A map\nmap?: {\n    [key: string]: string,\n    },",
     "ts-030": "// First line.\n// Second line.\nq: string,",
     "ts-033": '"user-id": string,\n"2nd"?: number,\ngröße?: number,',
+    "ts-034": "// Does the thing.\ntype op = () => any;",
     "ts-037": "// Examples:\n// - 1\n// - 2\nn?: number,",
     "bug-123": 'kind: "point",',
     "bug-124": 'x?: ("a" | "b")[],',
@@ -112,7 +113,17 @@ PROPERTIES = {
     "constant object": ({"const": {"a": [1]}}, 'x?: {"a":[1]},'),
     "enum without a type": ({"enum": ["a", 1, None, True]}, 'x?: "a" | 1 | null | true,'),
     "enum of numbers": ({"type": "integer", "enum": [1, 2]}, "x?: 1 | 2,"),
-    "enum cut by its type": ({"type": "string", "enum": ["a", 1, None]}, 'x?: "a",'),
+    "enum cut by its type": ({"type": "string", "enum": ["a", 1]}, 'x?: "a",'),
+    "enum with null": ({"type": "string", "enum": ["a", 1, None]}, 'x?: "a" | null,'),
+    "enum of another type with null": ({"type": "string", "enum": [1, None]}, "x?: 1 | null,"),
+    "enum of null": ({"type": "string", "enum": [None]}, "x?: null,"),
+    "enum whose type has null": ({"type": ["string", "null"], "enum": ["a", "b"]},
+                                 'x?: "a" | "b" | null,'),
+    "enum and type that have null": ({"type": ["null", "string"], "enum": [None, "a"]},
+                                     'x?: null | "a",'),
+    "nullable enum": ({"type": "string", "enum": ["a"], "nullable": True}, 'x?: "a" | null,'),
+    "constant whose type has null": ({"type": ["string", "null"], "const": "a"}, 'x?: "a" | null,'),
+    "constant of another type": ({"type": "string", "const": 1}, "x?: 1,"),
     "enum of another type": ({"type": "string", "enum": [1, 2]}, "x?: 1 | 2,"),
     "enum of an unknown type": ({"type": "day", "enum": ["mon"]}, 'x?: "mon",'),
     "enum with a line separator": ({"enum": ["a\u2028"]}, 'x?: "a\\u2028",'),
@@ -131,15 +142,41 @@ PROPERTIES = {
     "array of true": ({"type": "array", "items": True}, "x?: any[],"),
     "array of nothing": ({"type": "array", "items": False}, "x?: never[],"),
     "tuple": ({"type": "array", "prefixItems": [S, N]}, "x?: [string, number],"),
+    "tuple of anything": ({"prefixItems": [True, S]}, "x?: [any, string],"),
     "old tuple": ({"type": "array", "items": [S, N]}, "x?: [string, number],"),
     "description of items": ({"type": "array", "items": {**XY, "description": "one"},
                               "description": "all"},
                              "// all\n// one\nx?: {\n    y?: string,\n    }[],"),
+    "description of a tuple's items": (
+        {"prefixItems": [{**S, "description": "one"}, {**N, "description": "two"}]},
+        "// one\n// two\nx?: [string, number],"),
+    "descriptions of items of items": (
+        {"items": {"description": "row", "items": {**N, "description": "cell"}, "default": []},
+         "default": [[1]]},
+        "// row\n// cell\nx?: number[][], // default: [[1]]"),
+    "description of items in allOf": (
+        {"allOf": [{"type": "array", "items": {**S, "description": "one"}}]},
+        "// one\nx?: string[],"),
     "map beside properties": ({**XY, "additionalProperties": {**N, "description": "d"}},
                               "x?: {\n    y?: string,\n    } & {\n    // d\n"
                               "    [key: string]: number,\n    },"),
     "no other properties": ({**XY, "additionalProperties": False},
                             "x?: {\n    y?: string,\n    },"),
+    "any other properties": ({**XY, "additionalProperties": True},
+                             "x?: {\n    y?: string,\n    [key: string]: any,\n    },"),
+    "other properties without a word": ({**XY, "additionalProperties": {}},
+                                        "x?: {\n    y?: string,\n    [key: string]: any,\n    },"),
+    "any properties": ({"type": "object", "additionalProperties": True},
+                       "x?: {\n    [key: string]: any,\n    },"),
+    "any properties without a type": ({"additionalProperties": {}},
+                                      "x?: {\n    [key: string]: any,\n    },"),
+    "any properties that are described": (
+        {"additionalProperties": {"description": "d"}},
+        "x?: {\n    // d\n    [key: string]: any,\n    },"),
+    "no properties": ({"type": "object", "additionalProperties": False}, "x?: {\n    },"),
+    "any properties beside a union": (
+        {"oneOf": [S, N], "additionalProperties": {}},
+        "x?: {\n    [key: string]: any,\n    } & (string | number),"),
     "anything": (True, "x?: any,"),
     "nothing": (False, "x?: never,"),
     "no schema": (5, "x?: any,"),
@@ -166,12 +203,23 @@ PROPERTIES = {
     "oneOf that is no list": ({"type": "string", "oneOf": {}, "description": "d", "default": 1},
                               "// d\nx?: string, // default: 1"),
     "allOf": ({"allOf": [{"anyOf": [S, N]}, N]}, "x?: (string | number) & number,"),
+    "default in allOf": ({"allOf": [{"enum": ["a"], "default": "a"}, {"default": "b"}]},
+                         'x?: "a", // default: a'),
+    "default beside allOf": ({"allOf": [{**S, "default": "a"}], "default": "b"},
+                             'x?: string, // default: "b"'),
+    "default of anyOf": ({"anyOf": [{"enum": ["a"]}, NULL], "default": "a"},
+                         'x?: "a" | null, // default: "a"'),
+    "defaults in anyOf": ({"anyOf": [{"allOf": [{**N, "default": 1}]}, NULL], "default": None},
+                          "// default: null\nx?:\n | number // default: 1\n | null\n,"),
     "allOf of one": ({"allOf": [{**S, "description": "d"}]}, "// d\nx?: string,"),
     "default of an enum": ({"enum": ["a"], "default": "a"}, 'x?: "a", // default: a'),
     "broken default of an enum": ({"enum": ["a"], "default": "a\n"}, 'x?: "a", // default: "a\\n"'),
     "title of two lines": ({**S, "title": "a\nb"}, "// a\n// b\n//\nx?: string,"),
     "example with a quote": ({**S, "examples": ['"']}, '// Examples:\n// - "\\""\nx?: string,'),
     "old line ends": ({**S, "description": "a\rb\u2029c\r\n"}, "// a\n// b\n// c\nx?: string,"),
+    "odd line ends": ({**S, "title": "a\x85b\v\fc\x1cd", "default": "\x85\x1e"},
+                      "// a\n// b\n// \n// c\n// d\n//\n"
+                      'x?: string, // default: "\\u0085\\u001e"'),
     "a description that says nothing": ({**S, "description": ""}, "// \nx?: string,"),
 }  # fmt: skip
 
@@ -187,6 +235,10 @@ ARGUMENTS = {
     "a comment at the end": ({"oneOf": [S, {**N, "default": "a"}]},
                              '\n | string\n | number // default: "a"\n'),
     "nothing but a reference": ({"$ref": "#/$defs/a", "$defs": {"a": N}}, "number"),
+    "anything": ({}, "any"),
+    "any properties": ({"type": "object", "properties": {}, "additionalProperties": True},
+                       "{\n[key: string]: any,\n}"),
+    "no parameters, or null": ({"type": ["object", "null"]}, "{\n} | null"),
     "no references but text": ({"$ref": 5}, "any"),
 }  # fmt: skip
 
@@ -206,6 +258,63 @@ def test_the_description_of_the_parameters_stands_below_that_of_the_tool(
     printed = guide_type({"type": "string", "description": own}, description)
 
     assert printed == f"{comments}type f = (_: string) => any;"
+
+
+NO_PARAMETERS = [
+    {"type": "object"},
+    {"type": "object", "properties": {}, "required": []},
+    {"type": "object", "properties": {}, "additionalProperties": False, "title": "Nothing"},
+    {"properties": {}, "type": ["object"]},
+    {"$ref": "#/$defs/none", "$defs": {"none": {"type": "object"}}},
+    {"allOf": [{"type": "object", "properties": {}}]},
+]
+
+
+@pytest.mark.parametrize("parameters", NO_PARAMETERS)
+def test_parameters_without_any_field_are_none(parameters):
+    assert guide_type(parameters, "Does it.") == "// Does it.\ntype f = () => any;"
+
+
+def test_what_is_said_of_parameters_without_a_field_is_kept():
+    assert guide_type({"type": "object", "description": "d"}) == "// d\ntype f = () => any;"
+
+
+UNITS = {"enum": ["c", "f"], "default": "c", "description": "scale"}
+# A definition, and what may stand around it.
+DEFINED = [
+    UNITS,
+    {**S, "default": "a\nb"},
+    {"type": "array", "items": {**N, "description": "one", "default": 2}, "default": [1]},
+    {**XY, "default": {"y": "a"}},
+    {"type": "string", "enum": ["a"], "default": None, "nullable": True},
+]
+AROUND = {
+    "itself": lambda schema: schema,
+    "with another default": lambda schema: {**schema, "default": "f"},
+    "with a description": lambda schema: {**schema, "description": "d"},
+    "allOf": lambda schema: {"allOf": [schema]},
+    "allOf with a default": lambda schema: {"allOf": [schema], "default": "f"},
+    "anyOf": lambda schema: {"anyOf": [schema, NULL], "default": None},
+    "items": lambda schema: {"type": "array", "items": schema, "default": []},
+    "tuple": lambda schema: {"prefixItems": [N, schema]},
+    "entries": lambda schema: {"type": "object", "additionalProperties": schema},
+}
+
+
+@pytest.mark.parametrize("around", AROUND.values(), ids=AROUND)
+@pytest.mark.parametrize("schema", DEFINED)
+def test_a_reference_says_what_its_definition_says_in_its_place(schema, around):
+    referred = guide_property(around({"$ref": "#/$defs/a"}), **{"$defs": {"a": schema}})
+
+    assert referred == guide_property(around(schema))
+
+
+def test_descriptions_of_items_that_hold_themselves_end():
+    tree = {"description": "A tree.", "items": {"$ref": "#/$defs/tree"}}
+
+    printed = guide_property({"$ref": "#/$defs/tree"}, **{"$defs": {"tree": tree}})
+
+    assert printed.startswith("// A tree.\nx?: f_tree")
 
 
 @pytest.mark.parametrize("profile", [OPENAI_0_0_8, OSS_0_0_11, GUIDE], ids=lambda each: each.name)
@@ -462,7 +571,7 @@ SOUND = st.recursive(sound_schemas_of(st.just({})), sound_schemas_of, max_leaves
 
 
 @examples(100)
-@given(properties=st.dictionaries(NAMES, SOUND, max_size=3))
+@given(properties=st.dictionaries(NAMES, SOUND, min_size=1, max_size=3))
 def test_what_the_wheels_print_soundly_the_guide_profile_prints_alike(properties):
     tool = ToolDescription.new("f", "Does it.", {"type": "object", "properties": properties})
 

@@ -35,6 +35,9 @@ class Profile:
         tidies: whether headers are completed and spelled as the format guide has them: one
             spelling of `<|constrain|>json`, tool results ` to=assistant`, `<|call|>` after calls
             only.
+        drops_by_turns: whether the reasoning of each finished turn is dropped, as the format guide
+            has it, rather than what openai_harmony drops. Of a history that was normalised before
+            nothing is dropped in either case.
         typescript: how tool schemas are printed.
         exponent_sign: what stands before a positive exponent in a default such as 1e30.
     """
@@ -44,6 +47,7 @@ class Profile:
     on_channels: frozenset[str] | None
     constrained: frozenset[str] | None
     tidies: bool
+    drops_by_turns: bool
     typescript: TypeScript
     exponent_sign: str
 
@@ -54,6 +58,7 @@ OPENAI_0_0_8 = Profile(
     on_channels=None,
     constrained=frozenset(),
     tidies=False,
+    drops_by_turns=False,
     typescript=TypeScript.REFERENCE,
     exponent_sign="",
 )
@@ -63,6 +68,7 @@ OSS_0_0_11 = Profile(
     on_channels=frozenset({"commentary"}),
     constrained=None,
     tidies=False,
+    drops_by_turns=False,
     typescript=TypeScript.REFERENCE,
     exponent_sign="+",
 )
@@ -74,6 +80,7 @@ GUIDE = Profile(
     on_channels=None,
     constrained=frozenset({"json"}),
     tidies=True,
+    drops_by_turns=True,
     typescript=TypeScript.CORRECT,
     exponent_sign="",
 )

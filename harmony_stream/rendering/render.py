@@ -2,7 +2,7 @@
 
 Two laws make injection impossible. Text is always encoded as ordinary text, so that no content and
 no header field ever yields the id of a special token. And a header field that could be read as
-something else, by its white space or its first letters, is refused.
+something else is refused: each is read back before it is written.
 
 Theory of the cache: a chat server renders the same messages again at each turn. `Renderer` keeps
 the tokens of messages under their whole value, so that a message that was changed is another key
@@ -20,14 +20,9 @@ from typing import TYPE_CHECKING, Any, cast
 import attrs
 
 from harmony_stream.errors import RenderError, RenderFormattingTokenError
-from harmony_stream.header import (
-    CONSTRAIN_MARKER,
-    KNOWN_CHANNELS,
-    KNOWN_ROLES,
-    Header,
-    is_role_word,
-)
+from harmony_stream.header import CONSTRAIN_MARKER, Header, Section
 from harmony_stream.messages import (
+    Decided,
     DeveloperContent,
     RenderConversationConfig,
     RenderOptions,
@@ -36,6 +31,15 @@ from harmony_stream.messages import (
     TextContent,
 )
 from harmony_stream.records import Record
+from harmony_stream.rendering.dropping import analysis_cutoff, reasoning_of_finished_turns
+from harmony_stream.rendering.header import (
+    MAX_HEADER_TOKENS,
+    check_header,
+    header_of,
+    header_runs,
+    role_word,
+    too_long,
+)
 from harmony_stream.rendering.profiles import GUIDE, OPENAI_0_0_8, Profile, get_profile
 from harmony_stream.rendering.sections import developer_text, has_function_tools, system_text
 from harmony_stream.vocabulary import FormattingToken, Vocabulary
@@ -49,27 +53,15 @@ if TYPE_CHECKING:
 # Tokens kept by one renderer, in each of its two generations: about 20 MB.
 _CACHED_TOKENS = 2**19
 
-_DEFAULT_CONFIG = RenderConversationConfig()
+# Headers kept by one renderer: a session has a dozen.
+_CACHED_HEADERS = 1024
 _DEFAULT_OPTIONS = RenderOptions()
-
-
-def analysis_cutoff(headers: Sequence[tuple[Role, str | None]]) -> int:
-    """Where the dropping of analysis ends, by openai_harmony's rule; 0: nothing is dropped.
-
-    If the last message of the assistant is final, analysis before the *first* final message goes,
-    whoever wrote it. The rule of the format guide ("Handling reasoning output in subsequent
-    sampling") drops that of all finished turns: `normalize_history`.
-
-    Args:
-        headers: role and channel of each message.
-
-    >>> analysis_cutoff([(Role.ASSISTANT, "analysis"), (Role.ASSISTANT, "final")])
-    1
-    """
-    last = next((channel for role, channel in reversed(headers) if role is Role.ASSISTANT), None)
-    if last != "final":
-        return 0
-    return next(index for index, (_, channel) in enumerate(headers) if channel == "final")
+_NOTHING_ELSE = (Header(Role.ASSISTANT), Header(Role.ASSISTANT, None, None, "all"))
+_OPENINGS = {
+    Section.ROLE: FormattingToken.START,
+    Section.CHANNEL: FormattingToken.CHANNEL,
+    Section.CONSTRAIN: FormattingToken.CONSTRAIN,
+}
 
 
 class Renderer:
@@ -92,6 +84,7 @@ class Renderer:
         self._young: dict[Hashable, list[int]] = {}
         self._old: dict[Hashable, list[int]] = {}
         self._young_size = 0
+        self._headers: dict[Header, list[int]] = {}
 
     # -- conversations ----------------------------------------------------------------------------
 
@@ -103,15 +96,18 @@ class Renderer:
     def render_conversation(
         self, conversation: Conversation, config: RenderConversationConfig | None = None
     ) -> list[int]:
-        """All messages, less the analysis that `auto_drop_analysis` drops."""
+        """All messages, less the analysis that `auto_drop_analysis` drops.
+
+        Without a config nothing is dropped from what `normalize_history` has decided, and analysis
+        from all else: in the layout of the format guide that of finished turns, in those of the
+        wheels what they drop.
+        """
         messages = conversation.messages
-        cutoff = 0
-        if (config or _DEFAULT_CONFIG).auto_drop_analysis:
-            cutoff = analysis_cutoff([(each.author.role, each.channel) for each in messages])
+        left_out = self._left_out(messages, config)
         has_functions = any(map(_declares_functions, messages))
         tokens: list[int] = []
         for index, message in enumerate(messages):
-            if index >= cutoff or message.channel != "analysis":
+            if index not in left_out:
                 tokens += self._tokens(message, has_functions, index)
         return tokens
 
@@ -139,6 +135,24 @@ class Renderer:
         if last is not None and last.author.role is Role.ASSISTANT and last.channel == "final":
             tokens[-1] = self.token(FormattingToken.RETURN)
         return tokens
+
+    # -- what is left out -------------------------------------------------------------------------
+
+    def _left_out(
+        self, messages: Sequence[Message], config: RenderConversationConfig | None
+    ) -> set[int]:
+        """The indexes of the messages that a prompt does not hold."""
+        drops = not isinstance(messages, Decided) if config is None else config.auto_drop_analysis
+        left_out = self._dropped(messages) if drops else set()
+        if self.profile.tidies:
+            left_out |= {index for index, each in enumerate(messages) if _says_nothing(each)}
+        return left_out
+
+    def _dropped(self, messages: Sequence[Message]) -> set[int]:
+        if self.profile.drops_by_turns:
+            return set(reasoning_of_finished_turns(map(header_of, messages)))
+        cutoff = analysis_cutoff([(each.author.role, each.channel) for each in messages])
+        return {index for index in range(cutoff) if messages[index].channel == "analysis"}
 
     # -- messages ---------------------------------------------------------------------------------
 
@@ -173,13 +187,14 @@ class Renderer:
         return tokens
 
     def _header_of(self, message: Message) -> Header:
-        author, recipient = message.author, message.recipient
-        if recipient is None and self.profile.tidies and author.role is Role.TOOL:
-            recipient = "assistant"
+        author, channel, recipient = message.author, message.channel, message.recipient
+        if self.profile.tidies and author.role is Role.TOOL:
+            recipient = "assistant" if recipient is None else recipient
+            channel = "commentary" if channel is None else channel
         if recipient == "all":  # nobody in particular: the wheels leave it out
             recipient = None
         content_type = self._type_of(message.content_type)
-        return Header(author.role, author.name, message.channel, recipient, content_type)
+        return Header(author.role, author.name, channel, recipient, content_type)
 
     def _type_of(self, content_type: str | None) -> str | None:
         """The content type in the spelling of the profile."""
@@ -227,80 +242,37 @@ class Renderer:
         return found
 
     def header_tokens(self, header: Header) -> list[int]:
-        """`<|start|>`, the header as it is, in the order of the profile, and `<|message|>`."""
-        check_header(header)
-        recipient = "" if header.recipient is None else f" to={header.recipient}"
-        tokens = [self.token(FormattingToken.START)]
-        text = role_word(header)
-        if header.channel is None or not self._recipient_follows_channel(header):
-            text, recipient = text + recipient, ""
-        if header.channel is not None:
-            tokens += [*self.encode(text), self.token(FormattingToken.CHANNEL)]
-            text = header.channel + recipient
-        if header.content_type is not None:
-            text += " "
-            word = header.content_type.removeprefix(CONSTRAIN_MARKER)
-            if word != header.content_type:
-                tokens += [*self.encode(text), self.token(FormattingToken.CONSTRAIN)]
-                text = ""
-            text += word
-        return [*tokens, *self.encode(text), self.token(FormattingToken.MESSAGE)]
+        """`<|start|>`, the header as it is, in the order of the profile, and `<|message|>`.
 
-    def _recipient_follows_channel(self, header: Header) -> bool:
-        channels = self.profile.on_channels
-        return header.role in self.profile.recipient_in_channel and (
-            channels is None or header.channel in channels
-        )
+        Raises:
+            RenderError: it would not be read back as what it is.
+        """
+        found = self._headers.get(header)
+        if found is None:
+            found = self._header_tokens(header)
+            if len(self._headers) >= _CACHED_HEADERS:
+                self._headers.clear()
+            self._headers[header] = found
+        return list(found)
+
+    def _header_tokens(self, header: Header) -> list[int]:
+        check_header(header, self.profile)
+        tokens: list[int] = []
+        for run in header_runs(header, self.profile):
+            tokens += [self.token(_OPENINGS[run.section]), *self.encode(run.text)]
+        inner = len(tokens) - 1  # parsers count what stands between <|start|> and <|message|>
+        if inner > MAX_HEADER_TOKENS:
+            raise too_long(header, inner)
+        return [*tokens, self.token(FormattingToken.MESSAGE)]
 
 
-# --- Headers -------------------------------------------------------------------------------------
+def _says_nothing(message: Message) -> bool:
+    """Whether a message is an empty one of the assistant, without any other field.
 
-
-def role_word(header: Header) -> str:
-    """What stands where the role stands: a tool's name, or a role with the author's name."""
-    if header.role is Role.TOOL:
-        return header.name or ""
-    return header.role.value if header.name is None else f"{header.role.value}:{header.name}"
-
-
-def check_header(header: Header) -> None:
-    """Refuse a header that would not be read as what it is.
-
-    Raises:
-        RenderError: names the field and its value.
+    Chat histories hold such messages; vLLM and TensorRT-LLM leave them out as well.
     """
-    if header.role is Role.TOOL:
-        _check_tool_name(header.name)
-    elif header.name == "":
-        raise RenderError("author.name", "", "is empty, and would be read as a tool's")
-    word = header.content_type and header.content_type.removeprefix(CONSTRAIN_MARKER).strip()
-    fields = {"author.name": header.name, "channel": header.channel, "content_type": word}
-    for field, value in {**fields, "recipient": header.recipient}.items():
-        if value is not None:
-            _check_word(field, value)
-    for field in ("channel", "content_type"):
-        if (fields[field] or "").startswith("to="):
-            raise RenderError(field, fields[field], "would be read as a recipient")
-
-
-def _check_tool_name(name: str | None) -> None:
-    if not name:
-        reason = "is missing. Tools should have a name!"
-        raise RenderError("author.name", name, reason)
-    if name.startswith("to="):
-        raise RenderError("author.name", name, "would be read as a recipient")
-    is_role = is_role_word(name) or name.partition(":")[0].lower() in KNOWN_ROLES
-    if is_role and name != Role.TOOL.value:
-        raise RenderError("author.name", name, "of a tool would be read as another role")
-    if name in KNOWN_CHANNELS:
-        raise RenderError("author.name", name, "of a tool would be read as a channel")
-
-
-def _check_word(field: str, value: str) -> None:
-    if any(map(str.isspace, value)):
-        raise RenderError(field, value, "holds white space, which ends a word of a header")
-    if "<|" in value:
-        raise RenderError(field, value, "holds <|, with which only special tokens begin")
+    is_empty = all(isinstance(part, TextContent) and not part.text for part in message.content)
+    return is_empty and header_of(message) in _NOTHING_ELSE
 
 
 # --- Cache keys ----------------------------------------------------------------------------------

@@ -9,7 +9,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from harmony_stream.rendering.typescript import lines_of, tool_type
+from harmony_stream.errors import RenderError
+from harmony_stream.rendering.header import NAMES, is_channel, is_tool_name
+from harmony_stream.rendering.typescript import (
+    comment_lines,
+    description_lines,
+    lines_of,
+    tool_type,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -65,8 +72,8 @@ def _system_sections(
 ) -> Iterator[str]:
     identity = (
         ("", content.model_identity),
-        ("Knowledge cutoff: ", content.knowledge_cutoff),
-        ("Current date: ", content.conversation_start_date),
+        ("Knowledge cutoff: ", _line("knowledge_cutoff", content.knowledge_cutoff)),
+        ("Current date: ", _line("conversation_start_date", content.conversation_start_date)),
     )
     if lines := [label + value for label, value in identity if value is not None]:
         yield "\n".join(lines)
@@ -78,7 +85,18 @@ def _system_sections(
         yield _channels(content.channel_config, has_functions=has_functions)
 
 
+def _line(field: str, value: str | None) -> str | None:
+    """The value, which must stay in its line: behind it another section could be forged."""
+    if value is not None and value.splitlines() not in ([], [value]):
+        raise RenderError(field, value, "holds a line break; give it in one line")
+    return value
+
+
 def _channels(config: ChannelConfig, *, has_functions: bool) -> str:
+    for number, channel in enumerate(config.valid_channels):
+        if not is_channel(channel):
+            field = f"channel_config.valid_channels[{number}]"
+            raise RenderError(field, channel, "is not a channel that a message can be written on")
     required = " Channel must be included for every message." if config.channel_required else ""
     note = f"\n{_CALLS_NOTE}" if has_functions else ""
     return f"# Valid channels: {', '.join(config.valid_channels)}.{required}{note}"
@@ -97,29 +115,50 @@ def _developer_sections(content: DeveloperContent, profile: Profile) -> Iterator
 
 
 def _tool_sections(tools: Mapping[str, ToolNamespaceConfig], profile: Profile) -> Iterator[str]:
-    yield "# Tools"
     # The wheels sort them, by key and not by name.
-    for key in sorted(tools):
-        yield "\n".join(_namespace_lines(tools[key], profile))
+    namespaces = [tools[key] for key in sorted(tools)]
+    if profile.tidies:
+        namespaces = [each for each in namespaces if not _declares_nothing(each)]
+    if namespaces:
+        yield "# Tools"
+    for namespace in namespaces:
+        yield "\n".join(_namespace_lines(namespace, profile))
+
+
+def _declares_nothing(namespace: ToolNamespaceConfig) -> bool:
+    """Whether it is `functions` without any; another namespace without is a tool that takes text.
+
+    Requests have an empty list of tools where they have none.
+    """
+    return namespace.name == FUNCTIONS and not namespace.tools and not namespace.description
 
 
 def _namespace_lines(namespace: ToolNamespaceConfig, profile: Profile) -> Iterator[str]:
+    _check_name("namespace", namespace.name)
     yield f"## {namespace.name}"
     yield ""
-    # Before a namespace the description is a comment; without one, as in python, it is prose.
-    mark = "// " if namespace.tools else ""
-    for line in lines_of(namespace.description or ""):
-        yield mark + line
-    if namespace.tools:
-        yield f"namespace {namespace.name} {{"
-        names = [tool.name for tool in namespace.tools]
-        for tool in namespace.tools:
-            yield f"\n{tool_type(tool, profile, names)}"
-        yield f"\n}} // namespace {namespace.name}"
+    description = namespace.description or ""
+    if not namespace.tools:  # prose, as that of python
+        yield from lines_of(description)
+        return
+    yield from description_lines(description, profile, "description of the namespace")
+    yield f"namespace {namespace.name} {{"
+    names = [tool.name for tool in namespace.tools]
+    for number, tool in enumerate(namespace.tools):
+        place = f"tools[{number}]"
+        _check_name(f"{place}.name", tool.name)
+        yield f"\n{tool_type(tool, profile, names, place)}"
+    yield f"\n}} // namespace {namespace.name}"
+
+
+def _check_name(field: str, name: str) -> None:
+    if not is_tool_name(name):
+        raise RenderError(field, name, f"is not a name that a call can have; {NAMES}")
 
 
 def _response_format(response_format: ResponseFormat) -> Iterator[str]:
-    yield f"## {response_format.name}"
-    comments = [f"// {line}" for line in lines_of(response_format.description or "")]
+    name = _line("response_formats.name", response_format.name)
+    yield f"## {name}"
+    comments = comment_lines(response_format.description) if response_format.description else []
     schema = json.dumps(response_format.schema, ensure_ascii=False, separators=(",", ":"))
     yield "\n".join([*comments, schema])

@@ -18,7 +18,7 @@ import re
 from collections import Counter
 from contextlib import contextmanager
 from functools import partial
-from itertools import chain, count
+from itertools import accumulate, chain, count
 from types import NoneType
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import unquote
@@ -40,8 +40,19 @@ _PROPERTY_INDENT = "    "
 _VARIANT_INDENT = "   "
 
 
-def tool_type(tool: ToolDescription, profile: Profile, taken: Iterable[str] = ()) -> str:
-    """The declaration of one tool; `taken` are the names of others in its namespace.
+def tool_type(
+    tool: ToolDescription, profile: Profile, taken: Iterable[str] = (), place: str = "tool"
+) -> str:
+    """The declaration of one tool.
+
+    Args:
+        tool: its name is taken as it is: `harmony_stream.rendering.sections` checks it.
+        profile: says how schemas are printed.
+        taken: the names of others in its namespace.
+        place: of the tool, for errors.
+
+    Raises:
+        RenderError: a text would break out of its line; a reference leads nowhere; too deep.
 
     >>> from harmony_stream.rendering.profiles import GUIDE
     >>> from harmony_stream.tools import ToolDescription
@@ -52,14 +63,16 @@ def tool_type(tool: ToolDescription, profile: Profile, taken: Iterable[str] = ()
     # The wheels see JSON: tuples are lists there, and keys are strings.
     try:
         schema = json.loads(json.dumps(tool.parameters))
-        if profile.typescript is TypeScript.CORRECT and schema is not None:
+        if profile.typescript is TypeScript.CORRECT:
+            schema = {"type": "object"} if schema is None else schema
             return _CorrectPrinter(tool.name, schema, taken).declaration(tool.description)
         printed = "()"
         if schema is not None:
-            printed = f"(_: {_ReferencePrinter(profile.exponent_sign).type_of(schema, '')})"
+            printer = _ReferencePrinter(profile.exponent_sign, f"{place}.parameters")
+            printed = f"(_: {printer.type_of(schema, '')})"
     except RecursionError:
         raise RenderError("parameters of tool", tool.name, "are nested too deeply") from None
-    comments = [f"// {line}" for line in lines_of(tool.description)]
+    comments = description_lines(tool.description, profile, f"{place}.description")
     return "\n".join([*comments, f"type {tool.name} = {printed} => any;"])
 
 
@@ -95,7 +108,8 @@ def _is_identifier(name: str) -> bool:
 
 # --- Comments and literals ----------------------------------------------------------------------
 
-_LINE_BREAK = re.compile("\r\n|[\n\r\u2028\u2029]")
+# All that ends a line for anybody who reads the text.
+_LINE_BREAK = re.compile("\r\n|[\n\v\f\r\x1c-\x1e\x85\u2028\u2029]")
 
 
 def lines_of(text: str) -> list[str]:
@@ -111,6 +125,46 @@ def lines_of(text: str) -> list[str]:
 def comment_lines(text: str) -> list[str]:
     """The text as comments, cut wherever a line ends in TypeScript."""
     return [f"// {line}" for line in _LINE_BREAK.split(text.rstrip("\r\n"))]
+
+
+def description_lines(text: str, profile: Profile, place: str) -> list[str]:
+    """A description above what it describes, as comments."""
+    if profile.typescript is TypeScript.CORRECT:
+        return comment_lines(text) if text else []
+    return [f"// {comment(line, place)}" for line in lines_of(text)]
+
+
+# What the wheels print outside of comments and quotes must not pass for the end of a declaration,
+# for another one, or for the head of another section.
+_FORGERY = re.compile(
+    r"=>\s*any|//\s*namespace|^\s*# (?:Instructions|Tools|Response Formats|Valid channels)\b",
+    re.MULTILINE,
+)
+
+
+def bare(text: str, place: str) -> str:
+    """A text that the wheels print as it is, if it stays a part of what it belongs to.
+
+    Raises:
+        RenderError: it would break out: it ends a brace that it has not begun, or looks like a
+            declaration or the head of a section.
+    """
+    return _contained(text, text, place)
+
+
+def comment(text: str, place: str) -> str:
+    """The same for a text that begins in a comment: what follows its first line is bare."""
+    found = _LINE_BREAK.search(text)
+    return text if found is None else _contained(text, text[found.end() :], place)
+
+
+def _contained(text: str, outside: str, place: str) -> str:
+    depths = accumulate(1 if brace == "{" else -1 for brace in re.findall("[{}]", text))
+    is_closing = "}" in outside and min(depths) < 0
+    if is_closing or _FORGERY.search("\n".join(_LINE_BREAK.split(outside))):
+        reason = "would break out of its declaration in this layout; profile 'guide' can write it"
+        raise RenderError(place, text, reason)
+    return text
 
 
 def _note(texts: list[str | None]) -> str:
@@ -192,6 +246,22 @@ def _properties(schema: Json) -> dict[str, Json]:
     return value if isinstance(value, dict) else {}
 
 
+def _items(schema: Json) -> list[Json]:
+    """The schemas of the items of an array, whether each place has its own or not."""
+    places = _list(schema, "prefixItems") or _list(schema, "items")
+    return places or ([schema["items"]] if isinstance(schema.get("items"), dict) else [])
+
+
+def _entries(schema: Json) -> Json:
+    """The schema of additional properties, if any are spoken of and allowed."""
+    others = schema.get("additionalProperties")
+    return {} if others is True else others if isinstance(others, dict) else None
+
+
+def _has_structure(schema: Json) -> bool:
+    return any(map(schema.get, _STRUCTURE)) or _entries(schema) is not None
+
+
 # --- As the wheels print it ---------------------------------------------------------------------
 
 _NAMES = {"string": "string", "number": "number", "integer": "number", "boolean": "boolean"}
@@ -201,6 +271,13 @@ _ANY_ARRAY = "Array<any>"
 @attrs.frozen
 class _ReferencePrinter:
     exponent_sign: str
+    place: str
+
+    def bare(self, text: str) -> str:
+        return bare(text, self.place)
+
+    def comment(self, text: str) -> str:
+        return comment(text, self.place)
 
     def type_of(self, schema: Json, indent: str) -> str:
         if not isinstance(schema, dict):
@@ -210,21 +287,31 @@ class _ReferencePrinter:
         kind = schema.get("type")
         if isinstance(kind, list):
             names = ["number" if name == "integer" else name for name in _texts(kind)]
-            return " | ".join(names) if names else "any"
+            return " | ".join(map(self.bare, names)) if names else "any"
         if kind == "object":
             return self.object_type(schema, indent)
         if kind == "array":
             return self.type_of(schema["items"], indent) + "[]" if "items" in schema else _ANY_ARRAY
         if kind == "string" and (values := _texts(_list(schema, "enum"))):
-            return " | ".join(f'"{value}"' for value in values)
+            return self.choice(values)
         return _NAMES.get(kind, "any") if isinstance(kind, str) else "any"
+
+    def choice(self, values: list[str]) -> str:
+        printed = " | ".join(f'"{value}"' for value in values)
+        # Quotes keep a value apart, unless there are others in it, or it ends its line.
+        is_sound = not any(
+            '"' in value or value.endswith("\\") or _LINE_BREAK.search(value) for value in values
+        )
+        return printed if is_sound else self.bare(printed)
 
     def object_type(self, schema: Json, indent: str) -> str:
         description = _text(schema, "description")
-        comment = f"{indent}// {description}\n" if description is not None else ""
+        comment = ""
+        if description is not None:
+            comment = f"{indent}// {self.comment(description)}\n"
         required = _list(schema, "required")
         properties = "".join(
-            self.property(name if name in required else f"{name}?", value, indent)
+            self.property(self.bare(name) + ("" if name in required else "?"), value, indent)
             for name, value in _properties(schema).items()
         )
         return f"{comment}{{\n{properties}{indent}}}"
@@ -232,8 +319,11 @@ class _ReferencePrinter:
     def variant(self, schema: Json, indent: str) -> str:
         """One type of a union that is not that of a property."""
         printed = self.nullable_type_of(schema, indent + _VARIANT_INDENT)
-        note = _note([_text(schema, "description"), self.default(schema, in_property=False)])
+        note = self.note([_text(schema, "description"), self.default(schema, in_property=False)])
         return f"\n{indent} | {printed}{note}"
+
+    def note(self, texts: list[str | None]) -> str:
+        return self.comment(_note(texts))
 
     def nullable_type_of(self, schema: Json, indent: str) -> str:
         printed = self.type_of(schema, indent)
@@ -254,12 +344,12 @@ class _ReferencePrinter:
 
     def property(self, label: str, schema: Json, indent: str) -> str:
         schema = schema if isinstance(schema, dict) else {}
-        comments = "".join(f"{indent}{line}\n" for line in self.comments(schema))
+        comments = "".join(f"{indent}{self.comment(line)}\n" for line in self.comments(schema))
         if isinstance(schema.get("oneOf"), list):
             return comments + self.union_property(label, schema, indent)
         printed = self.nullable_type_of(schema, indent + _PROPERTY_INDENT)
         # A `oneOf` that is no list hides the default all the same.
-        note = "" if "oneOf" in schema else _note([self.default(schema, in_property=True)])
+        note = "" if "oneOf" in schema else self.note([self.default(schema, in_property=True)])
         return f"{comments}{indent}{label}: {printed},{note}\n"
 
     def comments(self, schema: Json) -> Iterator[str]:
@@ -287,7 +377,7 @@ class _ReferencePrinter:
             description = _text(variant, "description")
             # The first variant of a property that has a description is never described.
             is_known = own is not None and (number == 0 or description == own)
-            note = _note(
+            note = self.note(
                 [None if is_known else description, self.default(variant, in_property=True)]
             )
             lines.append(f"{indent} | {printed}{note}")
@@ -300,12 +390,15 @@ class _ReferencePrinter:
 # other twice could else fill any memory.
 _MAX_EXPANSIONS = 1000
 
+# An object of which no field is known: as parameters, there are none.
+_NO_FIELDS = "{\n}"
 _COMBINERS = ("$ref", "oneOf", "anyOf", "allOf")
-_STRUCTURE = ("properties", "items", "prefixItems", "additionalProperties")
+_STRUCTURE = ("properties", "items", "prefixItems")
+_NO_DEFAULT = object()
 # How strongly a printed type holds together: `a | b`, `a & b`, all else.
 _UNION, _INTERSECTION, _ATOM = range(3)
 # With one of these, a schema is more than a union.
-_NO_UNION = ("enum", "const", "$ref", "allOf", *_STRUCTURE)
+_NO_UNION = ("enum", "const", "$ref", "allOf")
 
 
 @attrs.frozen
@@ -357,7 +450,8 @@ class _CorrectPrinter:
         # easily taken for a part of the type.
         texts = dict.fromkeys([description, *self.descriptions(self.root)])
         comments = [line for text in texts if text for line in comment_lines(text)]
-        blocks = ["\n".join([*comments, f"type {self.tool} = (_: {printed}) => any;"])]
+        argument = "" if printed == _NO_FIELDS else f"_: {printed}"
+        blocks = ["\n".join([*comments, f"type {self.tool} = ({argument}) => any;"])]
         declared: set[str] = set()
         while waiting := [reference for reference in self.names if reference not in declared]:
             declared.add(waiting[0])
@@ -396,12 +490,9 @@ class _CorrectPrinter:
 
     def parts(self, schema: Json, indent: str) -> Iterator[_Type]:
         """What the schema demands, all of it at once. A bare `type` beside others adds nothing."""
-        if "const" in schema:
-            yield self.literals([schema["const"]])
-        elif values := _list(schema, "enum"):
-            # Values of another type can never be valid, unless it is the type that is wrong.
-            yield self.literals(_of_kinds(values, _kinds(schema)) or values)
-        elif not any(key in schema for key in _COMBINERS) or any(map(schema.get, _STRUCTURE)):
+        if "const" in schema or _list(schema, "enum"):
+            yield self.literals(_choices(schema))
+        elif not any(key in schema for key in _COMBINERS) or _has_structure(schema):
             yield self.plain(schema, indent)
         if reference := _text(schema, "$ref"):
             yield self.referred(reference, indent)
@@ -414,9 +505,9 @@ class _CorrectPrinter:
         return _union_of([_NULL if each is None else _Type(self.literal(each)) for each in values])
 
     def literal(self, value: Json) -> str:
-        """The value as TypeScript: JSON, less what ends a line there."""
+        """The value as TypeScript: JSON, less what ends a line."""
         text = json_text(value, number_text)
-        return text.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+        return _LINE_BREAK.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
     def plain(self, schema: Json, indent: str) -> _Type:
         """What `type` says, with properties and items."""
@@ -440,17 +531,17 @@ class _CorrectPrinter:
 
     def object_type(self, schema: Json, indent: str) -> _Type:
         required = _list(schema, "required")
-        others = schema.get("additionalProperties")
+        others = _entries(schema)
         with self.inside():
             fields = "".join(
                 self.property(self.label(name) + ("" if name in required else "?"), value, indent)
                 for name, value in _properties(schema).items()
             )
-            has_map = isinstance(others, dict) and bool(others)
-            entries = self.property("[key: string]", others, indent) if has_map else ""
-        if not fields or not entries:
+            entries = "" if others is None else self.property("[key: string]", others, indent)
+            is_any = others is not None and self.type_of(others, indent).text == "any"
+        # Within one type, the named properties have to be of the entries' type.
+        if not fields or not entries or is_any:
             return _Type(f"{{\n{fields}{entries}{indent}}}")
-        # Within one type, the named properties would have to be of the entries' type.
         text = f"{{\n{fields}{indent}}} & {{\n{entries}{indent}}}"
         return _Type(text, _INTERSECTION)
 
@@ -495,7 +586,8 @@ class _CorrectPrinter:
 
     def written_below(self, schema: Json) -> list[Json]:
         """The variants of a property that is nothing but a union, if they stand line by line."""
-        if not isinstance(schema, dict) or any(map(schema.get, _NO_UNION)):
+        is_more = not isinstance(schema, dict) or any(map(schema.get, _NO_UNION))
+        if is_more or _has_structure(schema):
             return []
         if variants := _list(schema, "oneOf"):
             return [] if "anyOf" in schema else variants
@@ -536,32 +628,37 @@ class _CorrectPrinter:
         texts += [default] if default else []
         return comment_lines(" ".join(texts)) if texts else []
 
-    def descriptions(self, schema: Json) -> list[str]:
+    def descriptions(self, schema: Json, seen: set[str] | None = None) -> list[str]:
         """What is said of a schema, and of the items of an array."""
-        texts = [self.described(schema, set())]
-        while isinstance(schema, dict) and "items" in schema:
-            schema = schema["items"]
-            texts.append(_text(schema, "description"))
-        return list(dict.fromkeys(text for text in texts if text is not None))
+        seen = set() if seen is None else seen
+        parts = list(self.all_of(schema, seen))
+        own = (text for part in parts if (text := _text(part, "description")) is not None)
+        texts = [*own][:1]
+        for part in parts:
+            for item in _items(part):
+                texts += self.descriptions(item, seen)
+        return list(dict.fromkeys(texts))
 
-    def described(self, schema: Json, seen: set[str]) -> str | None:
-        """The description of a schema, or that of what it refers to."""
-        if (own := _text(schema, "description")) is not None:
-            return own
+    def all_of(self, schema: Json, seen: set[str]) -> Iterator[dict[str, Json]]:
+        """A schema, what it refers to, and the parts of its `allOf`: they hold together."""
+        if not isinstance(schema, dict):
+            return
+        yield schema
         reference = _text(schema, "$ref")
         if reference and reference not in seen:
             seen.add(reference)
-            return self.described(self.resolve(reference), seen)
-        found = (self.described(each, seen) for each in _list(schema, "allOf"))
-        return next((text for text in found if text is not None), None)
+            yield from self.all_of(self.resolve(reference), seen)
+        for each in _list(schema, "allOf"):
+            yield from self.all_of(each, seen)
 
     def default(self, schema: Json, *, bare: bool) -> str | None:
         """The default; a text that is one of an enumeration stands without quotes if `bare`."""
-        if not isinstance(schema, dict) or "default" not in schema:
+        parts = list(self.all_of(schema, set()))
+        value = next((part["default"] for part in parts if "default" in part), _NO_DEFAULT)
+        if value is _NO_DEFAULT:
             return None
-        value = schema["default"]
         is_word = isinstance(value, str) and not _LINE_BREAK.search(value)
-        if bare and is_word and _list(schema, "enum"):
+        if bare and is_word and any(_list(part, "enum") for part in parts):
             return f"default: {value}"
         return f"default: {self.literal(value)}"
 
@@ -635,11 +732,22 @@ def _kinds(schema: Json) -> list[str]:
     kind = schema.get("type")
     if kind is not None:
         return _texts(kind) if isinstance(kind, list) else _texts([kind])
-    if _properties(schema) or isinstance(schema.get("additionalProperties"), dict):
+    if _properties(schema) or _entries(schema) is not None:
         return ["object"]
     return ["array"] if "items" in schema or "prefixItems" in schema else []
 
 
-def _of_kinds(values: list[Json], kinds: list[str]) -> list[Json]:
+def _choices(schema: Json) -> list[Json]:
+    """The values of `enum` or `const`, and null if any key admits it.
+
+    OpenAI's guide to strict schemas makes an enumeration optional by its type alone:
+    `"type": ["string", "null"], "enum": ["celsius"]`.
+    """
+    kinds = _kinds(schema)
+    values = [schema["const"]] if "const" in schema else schema["enum"]
     types = {each for kind in kinds for each in _PYTHON_TYPES.get(kind, ())}
-    return [value for value in values if not types or type(value) in types]
+    # Values of another type can never be valid, unless it is the type that is wrong. null is meant.
+    fitting = [value for value in values if type(value) in types]
+    if types and fitting and "const" not in schema:
+        values = [value for value in values if value is None or type(value) in types]
+    return values if "null" not in kinds or None in values else [*values, None]

@@ -1,5 +1,7 @@
 """What of a conversation goes back to the model."""
 
+# ruff: noqa: RUF005 - sums of decided histories are what is tested; unpacked they are plain lists
+
 import copy
 import json
 import pickle
@@ -7,7 +9,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from reference import Wheel
 from strategies import events_of, examples, streams, tokens_of
@@ -27,7 +29,9 @@ from harmony_stream.history import (
     normalize_history,
 )
 from harmony_stream.messages import Conversation, Message, RenderConversationConfig, Role
-from harmony_stream.parsing.collect import parse
+from harmony_stream.parsing.collect import MessageCollector, parse
+from harmony_stream.rendering.header import header_of
+from harmony_stream.rendering.profiles import PROFILES
 from harmony_stream.rendering.render import Renderer
 
 CASES = {
@@ -167,6 +171,28 @@ def test_turns_are_counted_as_they_come():
     assert (len(turns), turns.count, turns.decided(HistoryPolicy.FINISHED_TURNS)) == (2, 3004, 1)
 
 
+DECIDED = [
+    ("uafuaf", HistoryPolicy.FINISHED_TURNS, 1),
+    ("uafuaf", HistoryPolicy.KEEP, 1),
+    ("uafuaf", LastTurns(0), 1),
+    # The last finished turn stays; it may cease to be finished, and the one before stays then.
+    ("uafuaf", LastTurns(1), 0),
+    ("uafuafuaf", LastTurns(1), 1),
+    ("uafuafuafu", LastTurns(1), 1),
+    ("uafuafuaf", LastTurns(2), 0),
+    ("uafuacuafuaf", LastTurns(1), 2),
+]
+
+
+@pytest.mark.parametrize(("word", "policy", "count"), DECIDED)
+def test_so_many_turns_are_decided_for_good(word, policy, count):
+    turns = Turns()
+    for letter in word:
+        turns.add(HEADERS[letter])
+
+    assert turns.decided(policy) == count
+
+
 # --- Laws ----------------------------------------------------------------------------------------
 
 words = st.text(st.sampled_from("".join(HEADERS)), max_size=16) | st.text(
@@ -229,6 +255,8 @@ def test_to_keep_more_turns_keeps_more_thoughts(word, count):
 
 
 @given(words, words, policies)
+@example("uafuaf", "a", LastTurns(1))
+@example("uafuafuaf", "a", LastTurns(2))
 @examples(300)
 def test_what_is_decided_for_good_stays_decided(word, more, policy):
     turns = Turns()
@@ -261,6 +289,137 @@ def test_upstream_drops_what_both_wheels_drop(wheel, word):
 
     left = Conversation.from_messages(history.messages)
     assert Renderer(profile=wheel.profile).render_conversation(left, KEEP_ALL) == expected
+
+
+# --- Decided once --------------------------------------------------------------------------------
+
+PROFILE_NAMES = st.sampled_from([*PROFILES])
+
+
+def words_of(message):
+    """A message as a word of one letter."""
+    header = header_of(message)
+    return next(letter for letter, each in HEADERS.items() if each == header)
+
+
+def read_back(tokens):
+    """The messages that the tokens say, types in the spelling of the letters."""
+    messages = [m for m in map(MessageCollector().feed, events_of(tokens, None, strict=True)) if m]
+    for message in messages:
+        word = (message.content_type or "").removeprefix("<|constrain|>")
+        message.content_type = {"json": "<|constrain|>json", "code": "code"}.get(word)
+    return messages
+
+
+ROADS = {
+    "its conversation": lambda history: history.conversation(),
+    "messages": lambda history: Conversation(messages=history.messages),
+    "from_messages": lambda history: Conversation.from_messages(history.messages),
+    "a conversation's messages": lambda history: Conversation(
+        messages=history.conversation().messages
+    ),
+    "from a conversation": lambda history: Conversation.from_messages(history.conversation()),
+    "model_validate": lambda history: Conversation.model_validate({"messages": history.messages}),
+    "set": lambda history: with_messages(Conversation(), history.messages),
+    "a tuple in front": lambda history: Conversation(messages=() + history.messages),
+    "a list in front": lambda history: Conversation.from_messages([] + history.messages),
+    "a list behind": lambda history: Conversation.from_messages(history.messages + []),
+    "a list's sum": lambda history: Conversation(messages=history.conversation().messages + []),
+    "a list's sum in front": lambda history: Conversation(
+        messages=[] + history.conversation().messages
+    ),
+    "a slice": lambda history: Conversation(messages=history.messages[:]),
+    "a list's slice": lambda history: Conversation(messages=history.conversation().messages[:]),
+    "a list's copy": lambda history: Conversation(messages=history.conversation().messages.copy()),
+    "copy": lambda history: copy.copy(history.conversation()),
+    "deepcopy": lambda history: copy.deepcopy(history).conversation(),
+    "deepcopy of it": lambda history: copy.deepcopy(history.conversation()),
+    "model_copy": lambda history: history.conversation().model_copy(deep=True),
+    "pickle": lambda history: pickle.loads(pickle.dumps(history)).conversation(),
+    "pickle of it": lambda history: pickle.loads(pickle.dumps(history.conversation())),
+}
+
+
+def with_messages(conversation, messages):
+    conversation.messages = messages
+    return conversation
+
+
+@pytest.mark.parametrize("road", ROADS.values(), ids=ROADS)
+@pytest.mark.parametrize("profile", PROFILES)
+def test_what_was_decided_is_not_pruned_again(road, profile):
+    word = "uaCRafuaf"
+    conversation = road(normalize_history(messages_of(word), HistoryPolicy.KEEP))
+    conversation.messages.append(message_of("u", "And now?"))
+    conversation.messages += [message_of("a"), message_of("f")]
+
+    tokens = Renderer(profile=profile).render_conversation(conversation)
+
+    assert "".join(map(words_of, read_back(tokens))) == word + "uaf"
+
+
+@given(words, policies, PROFILE_NAMES)
+@examples(200)
+def test_a_decided_history_is_in_the_prompt_whole(word, policy, profile):
+    history = normalize_history(messages_of(word), policy)
+    renderer = Renderer(profile=profile)
+
+    tokens = renderer.render_conversation(history.conversation())
+
+    assert read_back(tokens) == list(history.messages)
+    training = renderer.render_conversation_for_training(history.conversation())
+    completion = renderer.render_conversation_for_completion(history.conversation(), "user")
+    assert training[:-1] == tokens[:-1]
+    assert completion[: len(tokens)] == tokens
+
+
+def test_a_config_that_is_given_is_obeyed_also_for_a_decided_history():
+    history = normalize_history(messages_of("uaf"), HistoryPolicy.KEEP)
+    drop = RenderConversationConfig(auto_drop_analysis=True)
+
+    tokens = Renderer().render_conversation(history.conversation(), drop)
+
+    assert "".join(map(words_of, read_back(tokens))) == "uf"
+
+
+def test_the_mark_of_a_decided_history_is_seen_by_nothing_but_the_renderer():
+    messages = messages_of("uaf")
+    decided = normalize_history(messages, HistoryPolicy.KEEP)
+    plain, marked = Conversation.from_messages(messages), decided.conversation()
+
+    assert decided.messages == tuple(messages)
+    assert decided.messages[0] is messages[0] is marked.messages[0]
+    assert marked == plain
+    assert marked.messages == messages
+    assert repr(marked) == repr(plain)
+    assert marked.to_dict() == plain.to_dict()
+    assert marked.to_json() == plain.to_json()
+    assert marked.model_dump() == plain.model_dump()
+    assert type(marked.model_dump()["messages"]) is type(marked.to_dict()["messages"]) is list
+    assert marked.model_dump_json() == plain.model_dump_json()
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_a_plain_list_is_not_known_to_be_decided(profile):
+    messages = normalize_history(messages_of("uaf"), HistoryPolicy.KEEP).messages
+    conversation = Conversation(messages=[*messages, message_of("u")])
+
+    tokens = Renderer(profile=profile).render_conversation(conversation)
+
+    assert "".join(map(words_of, read_back(tokens))) == "ufu"
+
+
+@given(words)
+@examples(200)
+def test_the_guide_s_layout_drops_by_itself_what_the_default_policy_drops(word):
+    renderer = Renderer(profile="guide")
+
+    by_itself = renderer.render_conversation(Conversation(messages=messages_of(word)))
+
+    decided = normalize_history(messages_of(word)).conversation()
+    assert by_itself == renderer.render_conversation(decided)
+    asked = RenderConversationConfig(auto_drop_analysis=True)
+    assert by_itself == renderer.render_conversation(decided, asked)
 
 
 # --- What may be given ---------------------------------------------------------------------------

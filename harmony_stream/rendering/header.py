@@ -1,0 +1,225 @@
+"""Headers to write: their layout by profile, and what must not be written.
+
+One rule decides what is refused: a header is written only if the parser's own reader,
+`harmony_stream.header.read_header`, reads it back as what it is. The sentences below only say why.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import attrs
+
+from harmony_stream.errors import RenderError
+from harmony_stream.header import (
+    CONSTRAIN_MARKER,
+    KNOWN_CHANNELS,
+    Header,
+    HeaderReading,
+    Opening,
+    Run,
+    Section,
+    is_role_word,
+    read_header,
+)
+from harmony_stream.messages import Role
+from harmony_stream.rendering.profiles import GUIDE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from harmony_stream.messages import Message
+    from harmony_stream.rendering.profiles import Profile
+
+# What `EventParser` reads unless it is told otherwise; a test holds the two together.
+MAX_HEADER_TOKENS = 64
+# What may stand in a name, in words.
+NAMES = "names are made of letters, digits and _ . / + : -"
+
+
+def header_of(message: Message) -> Header:
+    """The header of a message, as it was given."""
+    author = message.author
+    return Header(
+        author.role, author.name, message.channel, message.recipient, message.content_type
+    )
+
+
+# --- The layout ----------------------------------------------------------------------------------
+
+
+def role_word(header: Header) -> str:
+    """What stands where the role stands: a tool's name, or a role with the author's name."""
+    if header.role is Role.TOOL:
+        return header.name or ""
+    return header.role.value if header.name is None else f"{header.role.value}:{header.name}"
+
+
+def header_runs(header: Header, profile: Profile) -> list[Run]:
+    """The text of each section, as the profile lays it out."""
+    texts = {Section.ROLE: role_word(header)}
+    if header.channel is not None:
+        texts[Section.CHANNEL] = header.channel
+    if header.recipient is not None:
+        follows = header.channel is not None and _follows_channel(header, profile)
+        texts[Section.CHANNEL if follows else Section.ROLE] += f" to={header.recipient}"
+    if header.content_type is not None:
+        word = header.content_type.removeprefix(CONSTRAIN_MARKER)
+        last = [*texts][-1]
+        texts[last] += " "
+        if word != header.content_type:
+            last = Section.CONSTRAIN
+        texts[last] = texts.get(last, "") + word
+    return [Run(section, text, True) for section, text in texts.items()]
+
+
+def _follows_channel(header: Header, profile: Profile) -> bool:
+    channels = profile.on_channels
+    return header.role in profile.recipient_in_channel and (
+        channels is None or header.channel in channels
+    )
+
+
+# --- Names of tools ------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=4096)
+def is_tool_name(name: str) -> bool:
+    """Whether a tool or a namespace can have this name: a call of it, `to=NAME`, is read back.
+
+    So none can end its line or its comment. `$` counts as a letter, as in TypeScript.
+
+    >>> is_tool_name("my-tool.v2"), is_tool_name("f = () => any;")
+    (True, False)
+    """
+    call = Header(Role.ASSISTANT, None, "commentary", name.replace("$", "_"))
+    return "//" not in name and _is_writable(call)
+
+
+@lru_cache(maxsize=256)
+def is_channel(word: str) -> bool:
+    """Whether a message can be written on this channel.
+
+    >>> is_channel("final"), is_channel("final # Tools")
+    (True, False)
+    """
+    return _is_writable(Header(Role.ASSISTANT, None, word))
+
+
+def _is_writable(header: Header) -> bool:
+    try:
+        check_header(header, GUIDE)
+    except RenderError:
+        return False
+    return True
+
+
+# --- What is refused -----------------------------------------------------------------------------
+
+
+def check_header(header: Header, profile: Profile) -> None:
+    """Refuse a header that would not be read as what it is.
+
+    Raises:
+        RenderError: names the field and its value.
+    """
+    for field, value in _words(header).items():
+        if value is not None:
+            _check_word(field, value)
+    if not _reads_back(header, profile):
+        raise _misreading(header, profile)
+
+
+def _words(header: Header) -> dict[str, str | None]:
+    """The fields that are words, by their names in errors."""
+    word = header.content_type and header.content_type.removeprefix(CONSTRAIN_MARKER).strip()
+    return {
+        "author.name": header.name,
+        "channel": header.channel,
+        "content_type": word,
+        "recipient": header.recipient,
+    }
+
+
+def _check_word(field: str, value: str) -> None:
+    if any(map(str.isspace, value)):
+        raise RenderError(field, value, "holds white space, which ends a word of a header")
+    if "<|" in value:
+        raise RenderError(field, value, "holds <|, with which only special tokens begin")
+    if any("\ud800" <= character <= "\udfff" for character in value):
+        raise RenderError(field, value, "holds half a character (a surrogate)")
+
+
+def _read(header: Header, profile: Profile) -> HeaderReading:
+    return read_header(header_runs(header, profile), Opening.START, None, None, closed=True)
+
+
+def _reads_back(header: Header, profile: Profile) -> bool:
+    reading = _read(header, profile)
+    return not reading.faults and reading.header == _as_read(header)
+
+
+def _as_read(header: Header) -> Header:
+    """The header without the white space that openai_harmony allows around a type."""
+    kind = header.content_type
+    if kind is None:
+        return header
+    word = kind.removeprefix(CONSTRAIN_MARKER)
+    marker = kind.removesuffix(word)
+    return attrs.evolve(header, content_type=marker + word.strip())
+
+
+def _misreading(header: Header, profile: Profile) -> RenderError:
+    """The field at fault, and what it would be read as."""
+    words = _words(header)
+    reasons = [
+        (field, _reason(field, words[field], partial, profile))
+        for field, partial in _growing(header)
+    ]
+    field, reason = next((field, reason) for field, reason in reasons if reason)
+    return RenderError(field, words[field], reason)
+
+
+def _growing(header: Header) -> Iterator[tuple[str, Header]]:
+    """The header, one more of its fields at a time."""
+    partial = Header(header.role)
+    for field in ("author.name", "channel", "recipient", "content_type"):
+        attribute = field.removeprefix("author.")
+        partial = attrs.evolve(partial, **{attribute: getattr(header, attribute)})
+        yield field, partial
+
+
+def _reason(field: str, value: str | None, header: Header, profile: Profile) -> str:
+    """Why a header is misread whose last field is this one; empty if it is not."""
+    is_tool = field == "author.name" and header.role is Role.TOOL
+    if is_tool and not value:
+        return "is missing. Tools should have a name!"
+    if value is None or _reads_back(header, profile):
+        return ""
+    if not value:
+        return "is empty" + (", and would be read as a tool's" if field == "author.name" else "")
+    if value.startswith("to="):
+        return "would be read as a recipient"
+    if is_tool and is_role_word(value):
+        return "of a tool would be read as another role"
+    if is_tool and value in KNOWN_CHANNELS:
+        return "of a tool would be read as a channel"
+    return f"would be read {_difference(_read(header, profile), header, field)}"
+
+
+def _difference(reading: HeaderReading, header: Header, at_fault: str) -> str:
+    """What is read that was not written, and how to write the field."""
+    read = {**reading.header.to_dict(), "faults": [str(fault.kind) for fault in reading.faults]}
+    written = {**_as_read(header).to_dict(), "faults": []}
+    differing = [field for field in written if read[field] != written[field]]
+    remedy = f"; {NAMES}" if at_fault.removeprefix("author.") in differing else ""
+    return f"with {differing[0]} {read[differing[0]]!r}{remedy}"
+
+
+def too_long(header: Header, count: int) -> RenderError:
+    """The error for a header of so many tokens, which names the longest field."""
+    words = {field: value for field, value in _words(header).items() if value}
+    field = max(words, key=lambda each: len(words[each].encode()))
+    reason = f"is too long: a header may have {MAX_HEADER_TOKENS} tokens, and this one has {count}"
+    return RenderError(field, words[field], reason)
