@@ -10,7 +10,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from harmony_stream.commands.inputs import UnreadableError
-from harmony_stream.commands.token_logs import complain, guarded
+from harmony_stream.commands.terminal import complain, visible
+from harmony_stream.commands.token_logs import guarded
 from harmony_stream.logs.extras import MissingExtraError
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ def _listen(host: str, port: int) -> socket.socket:
 
 def _tell(news: object) -> None:
     with suppress(OSError):  # nobody has to read it
-        print(news, flush=True)
+        print(visible(str(news)), flush=True)
 
 
 def _tell_problem(problem: object) -> None:

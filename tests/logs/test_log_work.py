@@ -16,7 +16,7 @@ from log_shapes import ROWS, big_log, ids
 
 from harmony_stream.logs import LogError, LogRecord, work
 from harmony_stream.logs.work import WorkerError, batches, in_order
-from harmony_stream.logs.write import replacing
+from harmony_stream.files import writing
 
 
 def slowly(number):
@@ -99,7 +99,7 @@ def test_records_are_parsed_in_groups_of_a_handy_size(monkeypatch):
 def test_a_file_takes_its_name_when_all_is_written(tmp_path):
     path = tmp_path / "out"
     path.write_bytes(b"old")
-    with replacing(str(path)) as file:
+    with writing(path) as file:
         file.write(b"new")
         assert path.read_bytes() == b"old"
 
@@ -112,7 +112,7 @@ def test_what_breaks_off_leaves_what_was_there(tmp_path):
     path.write_bytes(b"old")
 
     def interrupted():
-        with replacing(str(path)) as file:
+        with writing(path) as file:
             file.write(b"new")
             raise KeyboardInterrupt
 
