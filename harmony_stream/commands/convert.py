@@ -109,7 +109,7 @@ def _in_order_when_told_to_end() -> Iterator[None]:
     """Let what ends a process leave no part file, as Ctrl-C does."""
     signals = []
     if threading.current_thread() is threading.main_thread():  # no other can
-        ends = (signal.SIGTERM, signal.SIGHUP)
+        ends = {signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}  # not on Windows
         signals = [each for each in ends if signal.getsignal(each) is signal.SIG_DFL]
     for each in signals:
         signal.signal(each, _end)
