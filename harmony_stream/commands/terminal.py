@@ -34,8 +34,8 @@ _SELECTED = f"{_EMOJI}[{_SELECTORS}]?"
 _LAST_EMOJI = re.compile(rf"({_SELECTED})({_JOINER}?)\Z")
 # What needs no second look: ASCII, and the common letters of many languages, for speed alone.
 _PLAIN = (
-    " -~\n\t\xa1-\xac\xae-\u02ff\u0400-\u04ff\u3000-\u3096\u309b-\u30ff\u4e00-\u9fff\uac00-\ud7a3"
-    f"\uff01-\uff9f{_BLOCK}"
+    " -~\n\t\xa1-\xac\xae-\u02ff\u0400-\u04ff\u3000-\u303f\u3041-\u3096\u309b-\u30ff\u4e00-\u9fff"
+    f"\uac00-\ud7a3\uff01-\uff9f{_BLOCK}"
 )
 # An emoji with all that makes one of it, or one character that may have to be written out.
 _CONTENT = re.compile(

@@ -1,12 +1,12 @@
 """A conversation in the very tokens that were prompted and sampled."""
 
+import functools
 import itertools
 import json
 import os
 import struct
 import tempfile
 import zlib
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -729,14 +729,14 @@ def test_a_file_that_was_renamed_is_written_anew_in_the_layout_of_its_name(old, 
 def test_a_transcript_goes_into_a_fifo_as_a_whole_each_time(suffix, tmp_path):
     fifo, path = tmp_path / f"fifo{suffix}", tmp_path / f"session{suffix}"
     os.mkfifo(fifo)
+    reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
     transcript = new()
     for _ in range(2):
         transcript.add_messages([user()])
-        with ThreadPoolExecutor() as pool:
-            read = pool.submit(fifo.read_bytes)
-            transcript.save(fifo)
-        path.write_bytes(read.result())
+        transcript.save(fifo)
+        path.write_bytes(os.read(reader, 1 << 16))
         assert is_same(Transcript.load(path, RENDERER), transcript)
+    os.close(reader)
     assert fifo.is_fifo()
 
 
@@ -950,14 +950,18 @@ payloads = st.binary(max_size=16) | st.lists(st.integers(0, 9), max_size=6).map(
 )
 odd_frames = st.lists(payloads | lines, max_size=3).map(lambda each: framed(*each))
 frames_with_a_head = st.lists(payloads, max_size=3).map(lambda each: framed(HEAD, *each))
-whole_files = st.sampled_from([saved(STEPS, s, folder)[0] for s in SUFFIXES
-                               for folder in [tempfile.mkdtemp()]])  # fmt: skip
+
+
+@functools.cache
+def saved_bytes(suffix):
+    with tempfile.TemporaryDirectory() as folder:
+        return saved(STEPS, suffix, folder)[0]
 
 
 @st.composite
 def damaged_files(draw):
     """A good file with one part cut out, doubled, moved or written over."""
-    data = draw(whole_files)
+    data = saved_bytes(draw(st.sampled_from(SUFFIXES)))
     first, stop = sorted(draw(st.tuples(*[st.integers(0, len(data))] * 2)))
     part, to = data[first:stop], draw(st.integers(0, len(data)))
     middle = draw(st.sampled_from([b"", part * 2, bytes(len(part))]) | st.binary(max_size=12))
