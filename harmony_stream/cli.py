@@ -7,11 +7,11 @@ import os
 import sys
 from importlib import metadata
 from io import TextIOWrapper
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from harmony_stream.commands import check, convert, render, replay, serve, stats, tools
 from harmony_stream.commands.inputs import UnreadableError
-from harmony_stream.commands.screen import VISIBLE_LINE
+from harmony_stream.commands.terminal import complain, visible
 from harmony_stream.errors import HarmonyError
 
 if TYPE_CHECKING:
@@ -23,6 +23,11 @@ _DESCRIPTION = "Read and write the harmony format, in which the gpt-oss models s
 
 # In the order in which the help lists them.
 _COMMANDS = (replay, check, stats, convert, serve, render, tools)
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        super().error(visible(message))  # it may quote the name of a file
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -57,7 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _complain(reason: str) -> int:
-    print(f"harmony-stream: {reason.translate(VISIBLE_LINE)}", file=sys.stderr)
+    complain(reason)
     return _TROUBLE
 
 
@@ -67,7 +72,7 @@ def _abandon_output() -> None:
 
 
 def _arguments() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser("harmony-stream", description=_DESCRIPTION)
+    parser = _Parser("harmony-stream", description=_DESCRIPTION)
     parser.add_argument("--version", action="version", version=f"%(prog)s {_version()}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in _COMMANDS:

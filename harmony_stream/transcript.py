@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, NamedTuple, SupportsIndex, TypeAlias
 import attrs
 
 from harmony_stream.errors import HarmonyParseError, RenderError
+from harmony_stream.files import append, identity_of, sealed, writing
 from harmony_stream.header import Header
 from harmony_stream.history import (
     Dropped,
@@ -57,18 +58,7 @@ from harmony_stream.parsing.states import State
 from harmony_stream.rendering.profiles import GUIDE
 from harmony_stream.rendering.render import Renderer
 from harmony_stream.transcript_calls import OpenCalls
-from harmony_stream.transcript_files import (
-    FORMAT,
-    Binary,
-    JsonLines,
-    Record,
-    Saved,
-    append,
-    layout_of,
-    malformed_of,
-    replace_file,
-    size_of,
-)
+from harmony_stream.transcript_files import FORMAT, Record, Saved, layout_of, malformed_of, read
 from harmony_stream.vocabulary import FormattingToken
 
 if TYPE_CHECKING:
@@ -661,26 +651,26 @@ class Transcript:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the transcript: as JSON lines if the name ends in `.jsonl`, else as compact binary.
 
-        A file that this transcript wrote last, and that nobody has changed, is only appended to.
-        Otherwise all is written to a second file, which then takes its place. So a crash at any
-        point leaves a file that can be loaded: at worst what was being added is missing. One
-        process may write a file at a time.
+        A file that this transcript wrote or read last, and that nobody has changed, is only
+        appended to. Otherwise all is written to a second file, which then takes its place; links
+        are followed, and a device or a FIFO is written into. So a crash at any point leaves a file
+        that can be loaded: at worst what was being added is missing. One process may write a file
+        at a time.
 
         Raises:
             OSError: the file cannot be written.
             ValueError: an id too large for the binary form, which takes four bytes for a token.
         """
         name = os.fspath(path)
-        layout = layout_of(name)
-        done = self._saved
-        is_own = done is not None and done.path == name and done.size == size_of(name)
-        first = done.tokens if done is not None and is_own else 0
-        records = [layout.record(*record) for record in self._records(first)]
-        if is_own:
-            append(name, b"".join(records))
+        layout, done = layout_of(name), self._saved
+        identity = identity_of(name)
+        if identity and done and (done.layout, done.identity) == (layout, identity):
+            append(name, b"".join(layout.record(*record) for record in self._records(done.tokens)))
         else:
-            replace_file(name, layout.head(self._about()) + b"".join(records))
-        self._saved = Saved(name, len(self._tokens), os.path.getsize(name))
+            records = [layout.record(*record) for record in self._records(0)]
+            with writing(name) as file:
+                file.write(layout.head(self._about()) + b"".join(records))
+        self._saved = Saved(layout, len(self._tokens), sealed(name))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], renderer: Renderer | None = None) -> Transcript:
@@ -694,25 +684,24 @@ class Transcript:
 
         Raises:
             OSError: the file cannot be read.
-            ValueError: it is no transcript, it is damaged before its end, or of another vocabulary.
+            ValueError: it is no transcript, it is damaged before its end, or of another vocabulary;
+                names the file, and the line or byte.
         """
         name = os.fspath(path)
         with open(name, "rb") as file:
+            identity = identity_of(file.fileno())
             data = file.read()
-        layout = Binary if data.startswith(Binary.magic) else JsonLines
-        about, records, size = layout.read(data, name)
-        transcript = cls(renderer, malformed=malformed_of(about, name))
-        if about.get("vocabulary") != transcript._vocabulary.name:
-            raise ValueError(
-                f"{name}: the tokens are of the vocabulary {about.get('vocabulary')!r}, "
-                f"not of {transcript._vocabulary.name!r}; give a renderer that has it"
-            )
+        layout, (about, records, size) = read(data, name)
+        renderer = renderer or Renderer(profile=GUIDE)
+        malformed = malformed_of(about, renderer.vocabulary.name, list(OnMalformed), name)
+        transcript = cls(renderer, malformed=malformed)
         for prompted, sampled in records:
             if prompted:
                 transcript.add_tokens(prompted)
             transcript.feed_many(sampled)
         transcript.end_sample()
-        transcript._saved = Saved(name, len(transcript), size)
+        if identity and size == identity.size:  # otherwise nothing can be appended to it
+            transcript._saved = Saved(layout, len(transcript), identity)
         return transcript
 
     def _about(self) -> dict[str, str | int]:

@@ -416,7 +416,7 @@ def test_a_log_is_a_completion_or_a_whole_stream(tokens, options, beginning, rep
 @pytest.mark.parametrize("view", [(), ("--events",)])
 @pytest.mark.parametrize(("tokens", "status"), [(TOKENS, 0), ([*TOKENS, UNKNOWN], 1)])
 def test_strict_makes_problems_a_failure(tokens, status, view, log, capsys):
-    assert cli.main(["replay", log(tokens), "--strict", *view]) == status
+    assert cli.main(["replay", log(tokens), "--fail-on-fault", *view]) == status
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["replay", "--help"]])

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from harmony_stream.adapters.arguments import ARGUMENTS_NOT_JSON, NOT_JSON, lack_json
+from harmony_stream.adapters.arguments import ARGUMENTS_NOT_JSON, NOT_JSON
+from harmony_stream.commands.terminal import visible
 from harmony_stream.commands.token_logs import (
     MALFORMED,
     NOTES,
@@ -18,7 +19,6 @@ from harmony_stream.commands.token_logs import (
     add_arguments,
     guarded,
     results,
-    visible,
 )
 from harmony_stream.logs.batch import events_of
 from harmony_stream.logs.write import header_of, place_of, rows_of
@@ -161,7 +161,7 @@ def find(batch: Batch) -> Findings:
     faults: dict[int, list[str]] = {}
     truncated: set[int] = set()
     for row in rows_of(batch):
-        faults.setdefault(row["row"], []).extend(_faults(row))
+        faults.setdefault(row["row"], []).extend(row["problems"])
         if row["index"] is not None:
             _count(findings, row)
         if row["end"] == EndKind.TRUNCATED:
@@ -191,12 +191,6 @@ def _take_in(findings: Findings, records: list[LogRecord], faults: dict[int, lis
         Bad(place_of(records[row]), len(faults[row]), _reason(records[row], faults[row][0]))
         for row in worst
     ]
-
-
-def _faults(row: dict[str, Any]) -> Iterator[str]:
-    yield from row["problems"]
-    if row["complete"] and lack_json(header_of(row), row["text"]):
-        yield ARGUMENTS_NOT_JSON
 
 
 def _reason(record: LogRecord, kind: str) -> str:

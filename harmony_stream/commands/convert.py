@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
+import threading
 from contextlib import contextmanager
 from functools import partial
 from typing import IO, TYPE_CHECKING, Any
 
+from harmony_stream.commands.inputs import name_of
+from harmony_stream.commands.terminal import complain
 from harmony_stream.commands.token_logs import (
     MALFORMED,
     NOTES,
     TROUBLE,
     WELL,
     add_arguments,
-    complain,
     guarded,
     results,
 )
+from harmony_stream.files import same_file, writing
 from harmony_stream.logs.extras import need
-from harmony_stream.logs.write import LINES, message_schema, message_table, replacing
+from harmony_stream.logs.write import LINES, message_schema, message_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,11 +42,15 @@ examples:
   parquet   the same as a table, one row a message
   chat      one record a line: chat messages with thinking and tool calls
 
-Each says which record of which log it comes from. The output takes its name when all is written;
-what breaks off leaves nothing under that name, or what was there before.
+Each says which record of which log it comes from. Problems are what breaks the format, and
+arguments_not_json for a complete call whose arguments are not the JSON that they should be.
+
+An output that is a file takes its name when all is written; what breaks off leaves nothing under
+that name, or what was there before. Symbolic links are followed; a device, a FIFO or /dev/stdout is
+written into. A log cannot be its own output.
 
 exit status: 0 if all records were converted; 1 if one could not be read, and was left out; 2 for a
-log, an output or an argument that cannot be used; 130 after Ctrl-C.
+log, an output or an argument that cannot be used; 130 after Ctrl-C, 143 after SIGTERM.
 """
 
 
@@ -65,12 +73,13 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run(arguments: argparse.Namespace) -> int:
     """Convert the logs; give the exit status."""
-    return guarded(lambda: _convert(arguments))
+    with _in_order_when_told_to_end():
+        return guarded(lambda: _convert(arguments))
 
 
 def _convert(arguments: argparse.Namespace) -> int:
-    if arguments.to == _PARQUET and arguments.output == "-":
-        complain("Parquet does not go to standard output: name a file")
+    if refusal := _refusal(arguments):
+        complain(refusal)
         return TROUBLE
     make = message_table if arguments.to == _PARQUET else LINES[arguments.to]
     left_out = 0
@@ -79,6 +88,40 @@ def _convert(arguments: argparse.Namespace) -> int:
             write(made)
             left_out += errors
     return MALFORMED if left_out else WELL
+
+
+def _refusal(arguments: argparse.Namespace) -> str | None:
+    """Why the output cannot be used; asked before anything is read or opened."""
+    output = arguments.output
+    if arguments.to == _PARQUET and output == "-":
+        return "Parquet does not go to standard output: name a file"
+    logs = [0 if log == "-" else log for log in arguments.logs]
+    log = same_file(1 if output == "-" else output, logs)
+    if log is None:
+        return None
+    name = "<stdout>" if output == "-" else output
+    read = name_of("-" if log == 0 else str(log))
+    return f"{name}: the output is the same file as the log {read}; name another"
+
+
+@contextmanager
+def _in_order_when_told_to_end() -> Iterator[None]:
+    """Let what ends a process leave no part file, as Ctrl-C does."""
+    signals = []
+    if threading.current_thread() is threading.main_thread():  # no other can
+        ends = {signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}  # not on Windows
+        signals = [each for each in ends if signal.getsignal(each) is signal.SIG_DFL]
+    for each in signals:
+        signal.signal(each, _end)
+    try:
+        yield
+    finally:
+        for each in signals:
+            signal.signal(each, signal.SIG_DFL)
+
+
+def _end(number: int, _: object) -> None:
+    sys.exit(128 + number)
 
 
 def _made(make: Any, batch: Batch) -> tuple[int, Any]:  # noqa: ANN401 - bytes or a table
@@ -92,7 +135,7 @@ def _output(path: str) -> Iterator[IO[bytes]]:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
     else:
-        with replacing(path) as file:
+        with writing(path) as file:
             yield file
 
 

@@ -10,9 +10,11 @@ import time
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from harmony_stream.adapters.arguments import NOT_JSON
 from harmony_stream.commands.inputs import UnreadableError, name_of
-from harmony_stream.commands.screen import Screen
-from harmony_stream.commands.token_logs import add_options, complain, options_of, place_of
+from harmony_stream.commands.screen import Arguments, Screen
+from harmony_stream.commands.terminal import complain
+from harmony_stream.commands.token_logs import add_options, options_of, place_of
 from harmony_stream.logs import LogError, LogRecord, Selection, is_whole, read_log, select
 from harmony_stream.messages import Role
 from harmony_stream.parsing.events import Event, Malformed
@@ -29,7 +31,8 @@ _SLOWEST = 0.001
 
 _REPLAY = """\
 Show a token log as the stream that it was: who speaks on which channel, the thinking dimmed, tool
-calls with name and arguments, and what breaks the format, with its position.
+calls with name and arguments, what breaks the format, with its position, and complete calls whose
+arguments are not the JSON that they should be.
 
 FILE holds token ids: a JSON array, ids with white space between them, lines of JSON with the ids in
 a field such as token_ids, a capture of server-sent events (vLLM, SGLang, llama.cpp), .npy, .npz,
@@ -48,15 +51,20 @@ examples:
   echo 200005 17196 200008 13225 200002 | harmony-stream replay -
 
 Colours need a terminal and rich, which comes with harmony-stream[cli]; without them, or where
-NO_COLOR is set, the same is shown as plain text. Control characters of the text are written as
-\\x1b, and content is set in by two columns.
+NO_COLOR is set, the same is shown as plain text. Characters of the text that control a terminal,
+turn its direction or are invisible are written as \\x1b or \\u200f, and content is set in by two
+columns.
+
+--events prints what the parser emits and nothing else; arguments that are not JSON are told on
+standard error.
 
 A log with a record that cannot be read is refused as a whole, but for a last line that is cut off,
 as in a log that is still being written: that one is reported and left out.
 
-exit status: 0 if the log could be read, also if what it says breaks the format; 1 if it does and
---strict is given; 2 for a file or an argument that cannot be used, of which nothing is shown, and
-for output that cannot be written; 130 after Ctrl-C.
+exit status: 0 if the log could be read, also if what it says has faults: breaks the format, or
+calls a tool with arguments that are not JSON; 1 if it does and --fail-on-fault is given; 2 for a
+file or an argument that cannot be used, of which nothing is shown, and for output that cannot be
+written; 130 after Ctrl-C.
 """
 
 
@@ -83,7 +91,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="whose header the prompt opened; none: the log is a whole stream",
     )
     replay.add_argument(
-        "--strict", action="store_true", help="exit with status 1 if anything breaks the format"
+        "--fail-on-fault",
+        action="store_true",
+        help="exit with status 1 if anything breaks the format, or arguments are not JSON",
     )
     replay.add_argument(
         "--record", type=selection, metavar="N,M-K", help="show these records only, from 1"
@@ -121,7 +131,7 @@ def run(arguments: argparse.Namespace) -> int:
         tokens = _paced(ids, arguments.speed) if arguments.speed else ids
         events = iter_events(tokens, _role(record, arguments.role))
         problems += play(record.place if second else "", len(ids), events)
-    return _PROBLEMS if problems and arguments.strict else 0
+    return _PROBLEMS if problems and arguments.fail_on_fault else 0
 
 
 def _records(arguments: argparse.Namespace) -> Iterator[LogRecord]:
@@ -165,8 +175,12 @@ def _paced(tokens: Iterable[int], speed: float) -> Iterator[int]:
 
 def _print_events(title: str, tokens: int, events: Iterable[Event]) -> int:
     problems = 0
+    arguments = Arguments()
     for event in events:
         # In ASCII, so that nothing in it can disturb a terminal or fail to be encoded.
         print(json.dumps(event.to_dict()))
         problems += isinstance(event, Malformed)
+        if arguments.lack_json(event):  # which is no event of the parser
+            problems += 1
+            complain(f"{title and title + ': '}token {event.start}: {NOT_JSON}")
     return problems

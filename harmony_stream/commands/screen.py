@@ -1,7 +1,7 @@
 r"""The screen: shows a stream to a person as it arises.
 
-What a log says is data: nothing in it can colour the terminal, move its cursor, or pass for a
-heading, since control characters are shown as `\x1b` and content is set in by two columns.
+What a log says is data: nothing in it can colour the terminal, move its cursor, hide, or pass for a
+heading, since what nobody would see is shown as `\x1b` and content is set in by two columns.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, TextIO
 
 import attrs
 
+from harmony_stream.adapters.arguments import ARGUMENTS_NOT_JSON, NOT_JSON, lack_json
+from harmony_stream.commands.terminal import VisibleContent, visible
 from harmony_stream.messages import Role
 from harmony_stream.parsing.events import (
     ContentDelta,
@@ -27,18 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from harmony_stream.header import Header
-
-# What moves a terminal's cursor or colours it, breaks lines, or turns the direction of text.
-_UNSAFE = (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029, *range(0x202A, 0x202F))
-_UNSAFE_ISOLATES = range(0x2066, 0x206A)
-
-
-def _spell(code: int) -> str:
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
-
-
-VISIBLE_LINE = {code: _spell(code) for code in (*_UNSAFE, *_UNSAFE_ISOLATES)}
-_VISIBLE = {code: text for code, text in VISIBLE_LINE.items() if chr(code) not in "\n\t"}
 
 
 @attrs.frozen
@@ -96,6 +86,24 @@ def _is_lost_call(event: MessageEnd) -> bool:
     return event.header.is_tool_call and not event.complete
 
 
+class Arguments:
+    """Follows a stream: tells at the end of a call whether its arguments are the JSON due."""
+
+    def __init__(self) -> None:
+        self._texts: list[str] = []
+
+    def lack_json(self, event: Event) -> bool:
+        """Take the next event; tell whether it ends a complete call without the JSON due."""
+        match event:
+            case MessageStart():
+                self._texts = []
+            case ContentDelta() if event.header.is_tool_call:
+                self._texts.append(event.text)
+            case MessageEnd(complete=True):
+                return lack_json(event.header, "".join(self._texts))
+        return False
+
+
 class Screen:
     """Shows streams to a person, each piece of text as soon as it is known."""
 
@@ -104,26 +112,31 @@ class Screen:
         self._codes = _style_codes(out)
         self._is_at_margin = True
         self._is_first = True
+        self._visible = VisibleContent()
 
     def play(self, title: str, tokens: int, events: Iterable[Event]) -> int:
         """Show one stream of so many tokens to its end; give the number of its problems."""
         if title:
             self._line(f"== {title} ==", _RULE, gap=True)
-        counts: Counter[type[Event]] = Counter()
+        counts: Counter[type[Event] | str] = Counter()
+        arguments = Arguments()
         try:
             for event in events:
+                if arguments.lack_json(event):
+                    counts[ARGUMENTS_NOT_JSON] += 1
+                    self._line(f"!! {ARGUMENTS_NOT_JSON}: {NOT_JSON}", _ALARM)
                 counts[type(event)] += 1
                 self._show(event)
         finally:
             self._to_margin()  # also if the user breaks off
-        problems = counts[Malformed]
+        problems = counts[Malformed] + counts[ARGUMENTS_NOT_JSON]
         summary = _summary(tokens, counts[MessageStart], problems)
         self._line(summary, _ALARM if problems else _QUIET, gap=True)
         return problems
 
     def _show(self, event: Event) -> None:
         if isinstance(event, ContentDelta):
-            self._content(event.text, _look_of(event.header).content)
+            self._content(self._visible.feed(event.text), _look_of(event.header).content)
         elif isinstance(event, MessageStart):
             look = _look_of(event.header)
             self._line(_heading(event.header, look), look.heading, gap=True)
@@ -135,8 +148,8 @@ class Screen:
                 self._line(f"!! text outside any message: {event.text!r}", _ALARM)
 
     def _content(self, text: str, style: str) -> None:
-        # No other line breaks than \n are left after the translation.
-        for line in text.translate(_VISIBLE).splitlines(keepends=True):
+        # No other line breaks than \n are left in what is visible.
+        for line in text.splitlines(keepends=True):
             is_set_in = self._is_at_margin and line != "\n"
             self._write(f"  {line}" if is_set_in else line, style)
             self._is_at_margin = line.endswith("\n")
@@ -146,10 +159,11 @@ class Screen:
         if gap and not self._is_first:
             self._out.write("\n")
         self._is_first = False
-        self._write(text.translate(VISIBLE_LINE), style)
+        self._write(visible(text), style)
         self._out.write("\n")
 
     def _to_margin(self) -> None:
+        self._content(self._visible.end(), "none")
         if not self._is_at_margin:
             self._out.write("\n")
         self._is_at_margin = True

@@ -10,7 +10,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from harmony_stream.commands.inputs import UnreadableError
-from harmony_stream.commands.token_logs import complain, guarded, place_of, visible
+from harmony_stream.commands.terminal import complain, visible
+from harmony_stream.commands.token_logs import guarded, place_of
 from harmony_stream.logs.extras import MissingExtraError
 
 if TYPE_CHECKING:

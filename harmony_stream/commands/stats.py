@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from harmony_stream.commands.terminal import visible
 from harmony_stream.commands.token_logs import (
     MALFORMED,
     NOTES,
@@ -16,7 +17,6 @@ from harmony_stream.commands.token_logs import (
     add_arguments,
     guarded,
     results,
-    visible,
 )
 from harmony_stream.logs.write import header_of, rows_of
 from harmony_stream.messages import Role

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 import attrs
 
+from harmony_stream.commands.terminal import complain
 from harmony_stream.errors import HarmonyError
 from harmony_stream.logs import FORMATS, LogError, Options
 from harmony_stream.logs.read import read_chunks
@@ -44,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("logs", metavar="LOG", nargs="+", help="a token log; - for standard input")
     add_options(parser)
     parser.add_argument(
-        "--strict", action="store_true", help="stop at the first record that cannot be read"
+        "--stop-on-error", action="store_true", help="stop at the first record that cannot be read"
     )
     parser.add_argument(
         "--jobs", type=jobs, default=1, metavar="N", help="work in so many processes (1)"
@@ -108,9 +109,9 @@ def results(arguments: argparse.Namespace, make: Callable[[Batch], _Value]) -> I
     What cannot be read is reported on standard error.
 
     Raises:
-        HarmonyError: a log cannot be read, or a record in strict mode; or a process died.
+        HarmonyError: a log cannot be read, or a record with `--stop-on-error`; or a process died.
     """
-    handle = partial(_handle, make, arguments.strict)
+    handle = partial(_handle, make, arguments.stop_on_error)
     reports = 0
     with progress_on(sys.stderr, list(map(place_of, arguments.logs))) as progress:
         for part in in_order(handle, _chunks(arguments, progress), arguments.jobs):
@@ -138,11 +139,6 @@ def _chunks(arguments: argparse.Namespace, progress: Progress) -> Iterator[Chunk
         done += size_of(place) or 0
 
 
-def complain(reason: object) -> None:
-    """Say on standard error what is wrong."""
-    print(f"harmony-stream: {visible(str(reason))}", file=sys.stderr)
-
-
 def guarded(run: Callable[[], int]) -> int:
     """Run a command; an error that can be foreseen becomes a sentence and the status 2."""
     try:
@@ -154,17 +150,6 @@ def guarded(run: Callable[[], int]) -> int:
     except OSError as error:
         complain(f"{error.filename or 'the output'}: {error.strerror or error}")
     return TROUBLE
-
-
-def visible(text: str) -> str:
-    r"""Text of a log that cannot colour a terminal, or break a line.
-
-    >>> visible("final\x1b[31m")
-    'final\\x1b[31m'
-    """
-    return "".join(
-        each if each.isprintable() else each.encode("unicode_escape").decode() for each in text
-    )
 
 
 # -- Progress --------------------------------------------------------------------------------------

@@ -20,7 +20,10 @@ from array import array
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from harmony_stream.adapters.arguments import ARGUMENTS_NOT_JSON, lack_json
+from harmony_stream.header import Header
 from harmony_stream.logs.extras import MissingExtraError, need
+from harmony_stream.messages import Role
 from harmony_stream.parsing.events import (
     ContentDelta,
     EndKind,
@@ -56,7 +59,8 @@ COLUMNS: Mapping[str, str] = {
     "content_tokens": "int64",
     "end": "string",  # an EndKind
     "complete": "bool",
-    "problems": "list<string>",  # FaultKinds in order; or NOT_TOKEN_IDS
+    # FaultKinds in order, then ARGUMENTS_NOT_JSON of a complete call; or NOT_TOKEN_IDS
+    "problems": "list<string>",
 }
 """What `parse_batch` gives for each message, with Arrow's name for the type."""
 
@@ -217,7 +221,9 @@ def _messages(row: int, events: list[Event]) -> Iterator[_Message]:
                 texts.append(event.text)
             case MessageEnd():
                 assert opened is not None
-                yield _message(row, opened, "".join(texts), event, problems)
+                text = "".join(texts)
+                problems += _problems_of_call(_fields(opened), text, event.complete)
+                yield _message(row, opened, text, event, problems)
                 opened = None
             case Malformed() if opened is not None:
                 problems.append(event.error.kind.value)
@@ -237,6 +243,19 @@ def _message(
 def _stray(row: int, text: str, start: int, stop: int, problem: str) -> _Message:
     tokens = stop - start if text else 0
     return (row, None, *_NO_FIELDS, text, start, stop, 0, tokens, None, False, [problem])
+
+
+def _problems_of_call(fields: _Fields, text: str, is_complete: bool) -> list[str]:
+    """What is wrong with a message as a tool call, if it is one."""
+    if is_complete and fields[3] is not None and lack_json(_header(fields), text):
+        return [ARGUMENTS_NOT_JSON]
+    return []
+
+
+@lru_cache(maxsize=4096)
+def _header(fields: _Fields) -> Header:
+    role, name, channel, recipient, content_type = fields
+    return Header(Role(role), name, channel, recipient, content_type)
 
 
 def _fields(opened: MessageStart) -> _Fields:
@@ -353,7 +372,8 @@ def _row_of(block: _Block, number: int, row: int) -> list[_Message] | None:
             return None
         text = str(block.data[block.cuts[at] : cut], "utf-8", "replace")
         place = (start - begin, position - begin, content - start, stop - content)
-        messages.append((row, len(messages), *fields, text, *place, *ending, []))
+        problems = _problems_of_call(fields, text, ending[1])
+        messages.append((row, len(messages), *fields, text, *place, *ending, problems))
         mark += 1
     return messages
 

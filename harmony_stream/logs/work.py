@@ -114,8 +114,9 @@ def in_order(
 
 
 def _begin_worker() -> None:
-    """Leave Ctrl-C, which reaches all processes of a terminal, to the first; end when that ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Leave to the first process what reaches all of a terminal; end when that ends."""
+    for each in (signal.SIGINT, getattr(signal, "SIGHUP", signal.SIGINT)):  # not on Windows
+        signal.signal(each, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     threading.Thread(target=_end_with, args=(parent, os._exit), daemon=True).start()
 

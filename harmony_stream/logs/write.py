@@ -1,13 +1,11 @@
-"""Writing what logs say: in four shapes, and never half under the final name."""
+"""Writing what logs say, in four shapes."""
 
 # ruff: noqa: ANN401 - pyarrow has no types
 
 from __future__ import annotations
 
 import json
-import os
-from contextlib import contextmanager, suppress
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 from harmony_stream.header import Header
 from harmony_stream.logs.batch import COLUMNS, arrow_schema, events_of, to_arrow
@@ -22,45 +20,6 @@ if TYPE_CHECKING:
 
     from harmony_stream.logs.records import LogRecord
     from harmony_stream.logs.work import Batch
-
-
-@contextmanager
-def replacing(path: str) -> Iterator[IO[bytes]]:
-    """A file that takes the name `path` when all is written, and is gone if anything fails.
-
-    A process that is killed leaves `path` as it was, and a file `path.PID.part` behind.
-
-    Raises:
-        OSError: with the name `path`, if it cannot be written.
-
-    >>> with replacing("/nowhere/a") as file:
-    ...     pass
-    Traceback (most recent call last):
-        ...
-    FileNotFoundError: [Errno 2] No such file or directory: '/nowhere/a'
-    """
-    part = f"{path}.{os.getpid()}.part"
-    try:
-        with _removed_on_error(part) as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-            file.close()
-            os.replace(part, path)
-    except OSError as error:
-        raise OSError(error.errno, error.strerror or str(error), path) from error
-
-
-@contextmanager
-def _removed_on_error(path: str) -> Iterator[IO[bytes]]:
-    file = open(path, "wb")  # noqa: SIM115 - closed before it is renamed
-    try:
-        yield file
-    except BaseException:
-        with suppress(OSError):
-            file.close()  # may want to write what is left, to a disk that is full
-        os.unlink(path)
-        raise
 
 
 # -- Lines -----------------------------------------------------------------------------------------

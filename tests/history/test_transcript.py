@@ -1,10 +1,13 @@
 """A conversation in the very tokens that were prompted and sampled."""
 
+import functools
 import itertools
+import json
 import os
 import re
 import struct
 import tempfile
+import zlib
 from pathlib import Path
 
 import pytest
@@ -838,12 +841,131 @@ def test_only_what_is_new_is_written(suffix, tmp_path):
     loaded.save(path)
     assert path.stat().st_ino == inode
 
-    # Another one has changed it, or it is gone: nothing can be appended to that.
-    transcript.save(path)
-    assert is_same(Transcript.load(path, RENDERER), transcript)
+
+OTHER = b"x"
+
+
+def replaced_by_another(path, size):
+    other = path.with_name("other")
+    other.write_bytes(OTHER * size)
+    other.replace(path)
+
+
+def overwritten(path, size):
+    path.write_bytes(OTHER * size)
+
+
+def overwritten_with_its_time_kept(path, size):
+    before = path.stat()
+    path.write_bytes(OTHER * size)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def shortened(path, size):
+    os.truncate(path, size - 1)
+
+
+def made_longer(path, size):
+    path.write_bytes(path.read_bytes() + OTHER)
+
+
+def gone(path, size):
     path.unlink()
+
+
+def swapped_for_a_link(path, size):
+    overwritten(path.with_name("other"), size)
+    path.unlink()
+    path.symlink_to("other")
+
+
+CHANGES = [
+    *(replaced_by_another, overwritten, overwritten_with_its_time_kept, shortened, made_longer),
+    *(gone, swapped_for_a_link),
+]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("is_loaded", [False, True])
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_file_that_others_changed_is_not_appended_to(suffix, is_loaded, change, tmp_path):
+    path = tmp_path / f"session{suffix}"
+    transcript = new()
+    transcript.add_messages([user()])
     transcript.save(path)
+    if is_loaded:
+        transcript = Transcript.load(path, RENDERER)
+    change(path, path.stat().st_size)
+
+    transcript.add_sampled(tokens_of(ANSWER))
+    transcript.save(path)
+
     assert is_same(Transcript.load(path, RENDERER), transcript)
+    assert {each.name for each in tmp_path.iterdir()} <= {path.name, "other"}
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_file_is_appended_to_by_any_of_its_names(suffix, tmp_path, monkeypatch):
+    path, link = tmp_path / f"session{suffix}", tmp_path / f"link{suffix}"
+    monkeypatch.chdir(tmp_path)
+    link.symlink_to(path.name)
+    transcript = new()
+    transcript.save(path.name)
+    inode = path.stat().st_ino
+    for name in (path, os.path.relpath(path), link, f"../{tmp_path.name}/{path.name}"):
+        transcript.add_messages([user()])
+        transcript.save(name)
+    os.mkdir("below")
+    monkeypatch.chdir("below")
+    transcript.save(path.name)  # the same name, in another folder
+
+    assert (path.stat().st_ino, link.is_symlink()) == (inode, True)
+    for name in (path, path.name):
+        assert is_same(Transcript.load(name, RENDERER), transcript)
+
+
+@pytest.mark.parametrize(("old", "renamed"), [SUFFIXES, SUFFIXES[::-1]])
+def test_a_file_that_was_renamed_is_written_anew_in_the_layout_of_its_name(old, renamed, tmp_path):
+    path = tmp_path / f"session{renamed}"
+    new().save(tmp_path / f"session{old}")
+    (tmp_path / f"session{old}").rename(path)
+
+    transcript = Transcript.load(path, RENDERER)
+    transcript.add_messages([user()])
+    transcript.save(path)
+
+    assert is_same(Transcript.load(path, RENDERER), transcript)
+    assert path.read_bytes().startswith(BINARY) == (renamed == ".bin")
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_transcript_goes_into_a_fifo_as_a_whole_each_time(suffix, tmp_path):
+    fifo, path = tmp_path / f"fifo{suffix}", tmp_path / f"session{suffix}"
+    os.mkfifo(fifo)
+    reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    transcript = new()
+    for _ in range(2):
+        transcript.add_messages([user()])
+        transcript.save(fifo)
+        path.write_bytes(os.read(reader, 1 << 16))
+        assert is_same(Transcript.load(path, RENDERER), transcript)
+    os.close(reader)
+    assert fifo.is_fifo()
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_file_keeps_its_mode(suffix, tmp_path):
+    path = tmp_path / f"session{suffix}"
+    path.touch(0o600)
+    new().save(path)
+
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_file_that_cannot_be_written_is_named(tmp_path):
+    with pytest.raises(IsADirectoryError) as caught:
+        new().save(tmp_path)
+    assert caught.value.filename == str(tmp_path)
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
@@ -871,23 +993,94 @@ def test_binary_files_are_smaller_and_hold_no_larger_ids(tmp_path):
     assert is_same(Transcript.load(tmp_path / "a.jsonl", RENDERER), transcript)
 
 
-HEAD = '{"format": "harmony_stream.transcript", "version": 1, "vocabulary": "o200k_harmony", '
+HEAD = b'{"format": "harmony_stream.transcript", "version": 1, "vocabulary": "o200k_harmony", '
+HEAD += b'"malformed": "keep"}'
 BINARY = b"harmony_stream transcript\n"
-DAMAGES = {
-    "an empty file": (b"", "is no transcript, or damaged"),
-    "another file": (b"{}\n", "is no transcript of version 1"),
-    "no JSON": (b"hello\n", "is no transcript, or damaged"),
-    "a list": (b"[1]\n", "is no transcript of version 1"),
-    "a later version": (HEAD.replace("1", "2").encode() + b'"malformed": "keep"}\n', "version 1"),
-    "an unknown record": (HEAD.encode() + b'"malformed": "keep"}\n{"said": [1]}\n', "damaged"),
-    "a record that is none": (HEAD.encode() + b'"malformed": "keep"}\n[1]\n', "damaged"),
-    "another vocabulary": (HEAD.replace("o200k", "other").encode() + b'"malformed": "keep"}\n',
+NESTED = b"[" * 100_000
+
+
+def framed(*payloads):
+    return BINARY + b"".join(
+        struct.pack("<II", len(each), zlib.crc32(each)) + each for each in payloads
+    )
+
+
+def record(prompted=b"[]", sampled=b"[]"):
+    return HEAD + b'\n{"prompted": ' + prompted + b', "sampled": ' + sampled + b"}\n"
+
+
+# What a first line, or the first record of a binary file, may hold that is no head.
+NO_HEADS = {
+    "another object": (b"{}", "is no transcript of version 1, but {}"),
+    "a list": (b"[1]", "is no transcript of version 1"),
+    "a number": (b"5", "is no transcript of version 1, but 5"),
+    "a text": (b'"format"', "is no transcript of version 1, but 'format'"),
+    "null": (b"null", "is no transcript of version 1, but None"),
+    "not a number": (b"NaN", "is no transcript of version 1, but nan"),
+    "a later version": (HEAD.replace(b"1", b"2"), "no transcript of version 1"),
+    "a version that is true": (HEAD.replace(b"1", b"true"), "no transcript of version 1"),
+    "a version that is a list": (HEAD.replace(b"1", b"[1]"), "no transcript of version 1"),
+    "another vocabulary": (HEAD.replace(b"o200k", b"other"),
                            "of the vocabulary 'other_harmony', not of 'o200k_harmony'"),
+    "a vocabulary that is a list": (HEAD.replace(b'"o200k_harmony"', b"[[1]]"),
+                                    "of the vocabulary \\[\\[1\\]\\], not of"),
+    "an unknown choice": (HEAD.replace(b"keep", b"lose"), "malformed is 'lose', not one of keep, "),
+    "a choice that is a list": (HEAD.replace(b'"keep"', b"[]"), "malformed is \\[\\], not one of"),
+    "no choice": (HEAD.replace(b"malformed", b"x"), "malformed is None, not one of keep, repair"),
+    "no JSON": (b"hello", "not JSON: Expecting value"),
+    "no UTF-8": (b'"\xff"', "can't decode byte 0xff"),
+    "UTF-16": ('{"a": 1}'.encode("utf-16"), "can't decode byte 0xff"),
+    "zeros": (b"\0\0", "not JSON"),
+    "deep nesting": (NESTED, "JSON that is nested too deeply"),
+    "half deep nesting": (b"[" * 400 + b"]" * 400, "no transcript of version 1"),
+    "too many digits": (b"9" * 5000, "digits"),
+}  # fmt: skip
+RECORDS = {
+    "an unknown record": (HEAD + b'\n{"said": [1]}\n', "line 2: {'said': \\[1\\]} is no object"),
+    "half a record": (HEAD + b'\n{"prompted": [1]}\n', "line 2: .* is no object of prompted"),
+    "a record that has more": (record(b"[]", b'[], "more": 1'), "line 2: .* is no object"),
+    "a list": (HEAD + b"\n[1]\n", "line 2: \\[1\\] is no object of prompted and sampled tokens"),
+    "a number": (HEAD + b"\n5\n", "damaged: line 2: 5 is no object"),
+    "null": (HEAD + b"\nnull\n", "line 2: None is no object"),
+    "no JSON": (record() + b"{,}\n", "line 3: not JSON: Expecting property name"),
+    "an empty line": (record() + b"\n" + HEAD, "line 3: not JSON"),
+    "no UTF-8": (record() + b'"\xff"\n', "line 3: .* can't decode byte 0xff"),
+    "deep nesting": (record() + NESTED + b"\n", "line 3: JSON that is nested too deeply"),
+    "deep tokens": (record(b"[" * 400 + b"]" * 400), "line 2: prompted\\[0\\] is "),
+    "too many digits": (record(b"[" + b"9" * 5000 + b"]"), "line 2: .*digits"),
+    "tokens that are null": (record(b"null"), "prompted is None, not a list of tokens"),
+    "tokens that are a number": (record(b"[]", b"5"), "sampled is 5, not a list of tokens"),
+    "tokens that are a text": (record(b'"12"'), "prompted is '12', not a list"),
+    "tokens that are an object": (record(b"{}"), "prompted is {}, not a list"),
+    "a negative token": (record(b"[1, -5]"), "line 2: prompted\\[1\\] is -5, not a token id"),
+    "a float": (record(b"[]", b"[5.0]"), "line 2: sampled\\[0\\] is 5.0, not a token id"),
+    "not a number": (record(b"[NaN]"), "prompted\\[0\\] is nan, not a token id"),
+    "infinity": (record(b"[1e999]"), "prompted\\[0\\] is inf, not a token id"),
+    "true": (record(b"[true]"), "prompted\\[0\\] is True, not a token id"),
+    "a null": (record(b"[null]"), "prompted\\[0\\] is None, not a token id"),
+    "a text": (record(b'["5"]'), "prompted\\[0\\] is '5', not a token id"),
+    "a list of tokens": (record(b"[[5]]"), "prompted\\[0\\] is \\[5\\], not a token id"),
+    "a number behind it": (record() + b"5", "line 3: 5 is no object"),
     "a binary file without a head": (BINARY, "its head is missing"),
+    "a binary file with half a head": (framed(HEAD)[:-1], "its head is missing"),
     "a binary file with a wrong sum": (
         BINARY + struct.pack("<II", 2, 7) + b"{}" + struct.pack("<II", 2, 7) + b"{}",
         "damaged at byte 26"),
+    "a length beyond the end, with a record behind it": (
+        framed(HEAD) + struct.pack("<IIII", 2**31, 7, 1, 5) + framed(b"\1\0\0\0\5\0\0\0")[26:],
+        f"damaged at byte {len(framed(HEAD))}"),
+    "five bytes": (framed(HEAD, b"12345"), "5 bytes are no list of tokens"),
+    "more prompted than there is": (framed(HEAD, struct.pack("<II", 9, 5)),
+                                    f"at byte {len(framed(HEAD))}: 9 tokens were prompted, but"),
+    "a record without tokens": (framed(HEAD, b"", HEAD), f"damaged at byte {len(framed(HEAD))}"),
 }  # fmt: skip
+DAMAGES = {
+    "an empty file": (b"", "is no transcript, or damaged: its head is missing"),
+    "half a line": (HEAD[:-5], "is no transcript, or damaged: its head is missing"),
+    **RECORDS,
+    **{f"{name} for a head": (data + b"\n", text) for name, (data, text) in NO_HEADS.items()},
+    **{f"{name}, framed": (framed(data), text) for name, (data, text) in NO_HEADS.items()},
+}
 
 
 @pytest.mark.parametrize(("data", "sentence"), DAMAGES.values(), ids=DAMAGES)
@@ -898,6 +1091,118 @@ def test_what_is_no_transcript_is_refused_by_name(data, sentence, tmp_path):
     with pytest.raises(ValueError, match=sentence) as caught:
         Transcript.load(path, RENDERER)
     assert str(caught.value).startswith(str(path))
+    assert len(str(caught.value)) < 1000
+
+
+def test_what_cannot_be_read_is_an_error_of_the_system(tmp_path):
+    with pytest.raises(IsADirectoryError):
+        Transcript.load(tmp_path, RENDERER)
+    with pytest.raises(FileNotFoundError):
+        Transcript.load(tmp_path / "nothing", RENDERER)
+
+
+def saved(steps, suffix, folder):
+    """The bytes of a file, and what is in it."""
+    transcript, path = new(), Path(folder) / f"session{suffix}"
+    for step in steps:
+        do(transcript, step)
+    transcript.save(path)
+    return path.read_bytes(), Transcript.load(path, RENDERER)
+
+
+STEPS = [("messages", "2 + 2?"), ("sampled", tokens_of(ANSWER)), ("messages", "3 + 3?")]
+EDITS = {
+    "Windows' line breaks": lambda data: data.replace(b"\n", b"\r\n"),
+    "a byte-order mark": lambda data: b"\xef\xbb\xbf" + data,
+    "no last line break": lambda data: data.removesuffix(b"\n"),
+    "zeros at its end": lambda data: data + bytes(4096),
+    "half a record at its end": lambda data: data + b'{"prompted": [',
+}
+
+
+@pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
+def test_lines_that_an_editor_or_a_crash_has_changed_are_all_read(edit, tmp_path):
+    path = tmp_path / "session.jsonl"
+    data, wanted = saved(STEPS, ".jsonl", tmp_path)
+    path.write_bytes(edit(data))
+
+    found = Transcript.load(path, RENDERER)
+    assert is_same(found, wanted)
+    found.add_messages([user("And 4 + 4?")])
+    found.save(path)
+    assert is_same(Transcript.load(path, RENDERER), found)
+
+
+@pytest.mark.parametrize("rest", [bytes(1), bytes(8), bytes(4096), b"\5", b"\5\0\0\0\7\7\7\7\1"])
+def test_what_a_crash_left_at_the_end_of_a_binary_file_is_left_out(rest, tmp_path):
+    path = tmp_path / "session.bin"
+    data, wanted = saved(STEPS, ".bin", tmp_path)
+    path.write_bytes(data + rest)
+
+    found = Transcript.load(path, RENDERER)
+    assert is_same(found, wanted)
+    found.add_messages([user("And 4 + 4?")])
+    found.save(path)
+    assert is_same(Transcript.load(path, RENDERER), found)
+
+
+# JSON of all kinds, and what stands in transcripts.
+fields = st.sampled_from(["format", "version", "vocabulary", "malformed", "prompted", "sampled"])
+scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3)
+values = st.recursive(
+    scalars, lambda each: st.lists(each, max_size=4) | st.dictionaries(fields, each, max_size=4)
+)
+heads = st.just(json.loads(HEAD))
+records = st.fixed_dictionaries({"prompted": st.lists(scalars), "sampled": st.lists(scalars)})
+lines = (values | heads | records).map(lambda value: json.dumps(value).encode())
+odd_lines = st.lists(lines | st.binary(max_size=9), max_size=4).map(b"\n".join)
+lines_with_a_head = st.builds(lambda rest, end: HEAD + b"\n" + rest + end, odd_lines,
+                              st.sampled_from([b"", b"\n", b"\r\n"]))  # fmt: skip
+payloads = st.binary(max_size=16) | st.lists(st.integers(0, 9), max_size=6).map(
+    lambda numbers: struct.pack(f"<{len(numbers)}I", *numbers)
+)
+odd_frames = st.lists(payloads | lines, max_size=3).map(lambda each: framed(*each))
+frames_with_a_head = st.lists(payloads, max_size=3).map(lambda each: framed(HEAD, *each))
+
+
+@functools.cache
+def saved_bytes(suffix):
+    with tempfile.TemporaryDirectory() as folder:
+        return saved(STEPS, suffix, folder)[0]
+
+
+@st.composite
+def damaged_files(draw):
+    """A good file with one part cut out, doubled, moved or written over."""
+    data = saved_bytes(draw(st.sampled_from(SUFFIXES)))
+    first, stop = sorted(draw(st.tuples(*[st.integers(0, len(data))] * 2)))
+    part, to = data[first:stop], draw(st.integers(0, len(data)))
+    middle = draw(st.sampled_from([b"", part * 2, bytes(len(part))]) | st.binary(max_size=12))
+    changed = data[:first] + middle + data[stop:]
+    return draw(st.sampled_from([changed, changed[:to] + part + changed[to:]]))
+
+
+@given(
+    st.one_of(st.binary(), odd_lines, lines_with_a_head, odd_frames, frames_with_a_head,
+              damaged_files())
+)  # fmt: skip
+@examples(500)
+def test_any_bytes_are_a_transcript_or_an_error_that_names_the_file(data):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "session.bin"
+        path.write_bytes(data)
+        error = None
+        try:
+            transcript = Transcript.load(path, RENDERER)
+        except ValueError as caught:
+            error = caught
+        if error is None:
+            again = path.with_name("again.jsonl")
+            transcript.save(again)
+            assert is_same(Transcript.load(again, RENDERER), transcript)
+        else:
+            assert type(error) is ValueError
+            assert str(error).startswith(str(path))
 
 
 def test_other_vocabularies_have_transcripts_too(tmp_path):

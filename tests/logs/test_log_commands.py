@@ -375,7 +375,7 @@ def test_the_strict_mode_stops_with_status_2_and_writes_nothing(log, capsys, wor
     path = log(FIRST, b"x\n", SECOND)
     words = [str(path.parent / "out") if word == "OUT" else word for word in words]
 
-    status = main([*words, "--strict", "--jobs", jobs, path])
+    status = main([*words, "--stop-on-error", "--jobs", jobs, path])
 
     out, error = capsys.readouterr()
     assert (status, out) == (2, "")

@@ -16,7 +16,6 @@ from log_shapes import ROWS, big_log, ids
 
 from harmony_stream.logs import LogError, LogRecord, work
 from harmony_stream.logs.work import WorkerError, batches, in_order
-from harmony_stream.logs.write import replacing
 
 
 def slowly(number):
@@ -61,13 +60,14 @@ def test_a_process_that_is_killed_is_an_error_in_words():
         list(in_order(die, [1], 2))
 
 
-def test_a_worker_leaves_the_interrupt_to_the_first_process_and_ends_with_it():
-    before = signal.getsignal(signal.SIGINT)
+def test_a_worker_leaves_interrupts_to_the_first_process_and_ends_with_it():
+    before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGHUP)}
     try:
         work._begin_worker()  # this process has no parent of that kind, so that it goes on
-        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+        assert all(signal.getsignal(each) is signal.SIG_IGN for each in before)
     finally:
-        signal.signal(signal.SIGINT, before)
+        for each, handler in before.items():
+            signal.signal(each, handler)
     ends = []
     parent = multiprocessing.get_context("spawn").Process(target=abs, args=(1,))
     parent.start()
@@ -91,35 +91,6 @@ def test_records_are_parsed_in_groups_of_a_handy_size(monkeypatch):
     assert groups[-1].errors == [error]
     with pytest.raises(LogError):
         list(batches([error], strict=True))
-
-
-# -- Writing ---------------------------------------------------------------------------------------
-
-
-def test_a_file_takes_its_name_when_all_is_written(tmp_path):
-    path = tmp_path / "out"
-    path.write_bytes(b"old")
-    with replacing(str(path)) as file:
-        file.write(b"new")
-        assert path.read_bytes() == b"old"
-
-    assert path.read_bytes() == b"new"
-    assert os.listdir(tmp_path) == ["out"]
-
-
-def test_what_breaks_off_leaves_what_was_there(tmp_path):
-    path = tmp_path / "out"
-    path.write_bytes(b"old")
-
-    def interrupted():
-        with replacing(str(path)) as file:
-            file.write(b"new")
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        interrupted()
-    assert path.read_bytes() == b"old"
-    assert os.listdir(tmp_path) == ["out"]
 
 
 # -- Faults of the machine -------------------------------------------------------------------------
@@ -214,7 +185,7 @@ def wait_for_silence(process):
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-@pytest.mark.parametrize("kill", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("kill", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_conversion_that_is_killed_leaves_what_was_there(tmp_path, jobs, kill):
     log, target = big_log(tmp_path / "log.jsonl", 200_000), tmp_path / "out"
     target.write_bytes(b"old")
@@ -229,8 +200,8 @@ def test_a_conversion_that_is_killed_leaves_what_was_there(tmp_path, jobs, kill)
 
     wait_for_silence(process)
     assert (target.read_bytes(), log.read_bytes()) == (b"old", before)
-    if kill == signal.SIGINT:
-        assert (process.returncode, error) == (130, "")
+    if kill != signal.SIGKILL:
+        assert (process.returncode, error) == (128 + kill, "")
         assert sorted(os.listdir(tmp_path)) == ["log.jsonl", "out"]
 
 

@@ -1,0 +1,110 @@
+r"""Text for a terminal: nothing in a log may colour it, move its cursor, or hide from its reader.
+
+A character that Python does not call printable is written as `\x1b`, `\u200f` or `\U000e0041`:
+control characters, those that turn the direction of text or take no room, tags, lone surrogates.
+So are those that it calls printable although nobody sees them, as the fillers of Hangul. In content
+these stay as they are:
+
+- line breaks and tabs, and spaces of all widths;
+- emoji that Unicode has added since this Python was made;
+- what makes one emoji of several characters: a variation selector behind an emoji, and a zero
+  width joiner between two. Elsewhere, and a second time, these are written out. (Flags of regions
+  are spelled in tags, and some scripts join their letters by joiners: those are written out too,
+  since any text could be hidden in them.)
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import unicodedata
+
+# Printable to Python, and invisible: Unicode's default ignorable code points that are no format
+# characters.
+_UNSEEN = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+_JOINER, _SELECTORS = "\u200d", "\ufe0e\ufe0f"
+_BLOCK = "\U0001f000-\U0001fbff"
+_EMOJI = (
+    "[#*0-9\xa9\xae\u203c\u2049\u2122\u2139\u2190-\u21ff\u2300-\u23ff\u2460-\u24ff\u25a0-\u27bf"
+    f"\u2900-\u297f\u2b00-\u2bff\u3030\u303d\u3297\u3299{_BLOCK}]"
+)
+_SELECTED = f"{_EMOJI}[{_SELECTORS}]?"
+_LAST_EMOJI = re.compile(rf"({_SELECTED})({_JOINER}?)\Z")
+# What needs no second look: ASCII, and the common letters of many languages, for speed alone.
+_PLAIN = (
+    " -~\n\t\xa1-\xac\xae-\u02ff\u0400-\u04ff\u3000-\u303f\u3041-\u3096\u309b-\u30ff\u4e00-\u9fff"
+    f"\uac00-\ud7a3\uff01-\uff9f{_BLOCK}"
+)
+# An emoji with all that makes one of it, or one character that may have to be written out.
+_CONTENT = re.compile(
+    rf"({_EMOJI}(?=[{_SELECTORS}{_JOINER}])[{_SELECTORS}]?(?:{_JOINER}{_SELECTED})*)|[^{_PLAIN}]"
+)
+
+
+def visible(text: str) -> str:
+    r"""A name or a sentence, in one line.
+
+    >>> visible("final\x1b[31m\n")
+    'final\\x1b[31m\\x0a'
+    """
+    if _is_seen(text):
+        return text
+    return "".join(char if _is_seen(char) else _spelled(char) for char in text)
+
+
+def complain(reason: object) -> None:
+    """Say on standard error what is wrong."""
+    print(f"harmony-stream: {visible(str(reason))}", file=sys.stderr)
+
+
+class VisibleContent:
+    r"""Makes content visible that comes in pieces, each as soon as it can be shown.
+
+    >>> content = VisibleContent()
+    >>> content.feed("Hi\x1b\n\U0001f469\u200d") + content.feed("\U0001f373") + content.end()
+    'Hi\\x1b\n👩\u200d🍳'
+    """
+
+    def __init__(self) -> None:
+        self._shown = ""  # an emoji at the end of what was shown
+        self._held = ""  # a joiner behind it, until what it joins is there
+
+    def feed(self, text: str) -> str:
+        """What can be shown after this piece, and was not yet."""
+        if not self._shown and _is_seen(text.replace("\n", "").replace("\t", "")):
+            self._shown = _emoji_at_end(text)
+            return text
+        shown, text = self._shown, self._shown + self._held + text
+        found = _LAST_EMOJI.search(text)
+        self._shown, self._held = found.groups() if found else ("", "")
+        text = text.removesuffix(self._held)
+        return _CONTENT.sub(_kept_or_spelled, text)[len(shown) :]
+
+    def end(self) -> str:
+        """What was held back, at the end of the content."""
+        held, self._shown, self._held = self._held, "", ""
+        return visible(held)
+
+
+def _emoji_at_end(text: str) -> str:
+    found = _LAST_EMOJI.search(text, max(0, len(text) - 2))
+    return found[1] if found else ""
+
+
+def _is_seen(text: str) -> bool:
+    return text.isprintable() and (text.isascii() or not _UNSEEN.search(text))
+
+
+def _kept_or_spelled(found: re.Match[str]) -> str:
+    text = found[0]
+    is_kept = found[1] or _is_seen(text) or unicodedata.category(text) == "Zs"
+    return text if is_kept else _spelled(text)
+
+
+def _spelled(char: str) -> str:
+    code = ord(char)
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
