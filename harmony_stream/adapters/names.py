@@ -99,7 +99,9 @@ def addressed(
     >>> addressed(header, "functions.f", "commentary to= functions.f json", {"f"}).header.recipient
     'functions.f'
     """
-    if header.role is not Role.ASSISTANT or (not left and header.content_type is None):
+    if not tools or header.role is not Role.ASSISTANT:
+        return None
+    if not left and header.content_type is None:
         return None
     if header.recipient is not None and declared_name(header.recipient, tools):
         return None

@@ -72,9 +72,8 @@ _REASONS = (None, "stop", "tool_calls", "length")
 # Bound, since each access to an enum's member costs 20 ns, and there is one for each token.
 _REASONING = Kind.REASONING
 
-# Faults whose text is words of a header that no field took: whose words they are is known when the
-# message starts.
-_OF_HEADERS = (FaultKind.UNPARSED_HEADER_TEXT, FaultKind.UNKNOWN_ROLE)
+# Faults whose text is text of the stream; that of the others is fields of a header.
+_STRAY = (FaultKind.EXPECTED_START, FaultKind.UNPARSED_HEADER_TEXT, FaultKind.UNKNOWN_ROLE)
 
 # Text that belongs to no message is text of the assistant without a channel.
 _BARE = Header(Role.ASSISTANT)
@@ -287,7 +286,8 @@ class Turn(ClientStream):
         self._stop = 0
         self._keeps_text = False
         self._texts: list[str] = []
-        # Words of the header of the message that comes next, with the log probabilities.
+        # Text outside of messages, with the log probabilities. Where it is in the header of the
+        # next one, the start of that says whose words they are.
         self._held: list[tuple[Malformed, Sequence[LogProbability] | None]] = []
         self._is_cut_in_header = False
         self._reasoning_tokens = 0
@@ -388,26 +388,33 @@ class Turn(ClientStream):
         # A message that a former parser left open: the server went on without its end.
         chunks = self._close_open_message("stop")
         self._is_cut_in_header = False
-        header, is_mended = self._addressed(event.header)
-        if header.role is not Role.ASSISTANT:
-            self._held.clear()  # not the assistant's words
+        header, is_mended = self._addressed(event)
+        if header.role is not Role.ASSISTANT and self._is_held_of(event):
+            self._held.pop()  # not the assistant's words
         chunks += self._send_held()
         found = route(header, self._tools, self._unlabelled)
         self._enter(header, found, event.stop)
         return chunks + self._reports_on(found, event, is_mended) + self._start(found)
 
-    def _addressed(self, header: Header) -> tuple[Header, bool]:
-        """The header, whose recipient a space may have cut off, and whether it had."""
-        fault, logprobs = self._held[-1] if self._held else (None, None)
-        left, text = (fault.text, fault.error.header_text) if fault else ("", "")
-        if not self._tools or (found := addressed(header, left, text, self._tools)) is None:
-            return header, False
-        if fault is not None:
+    def _is_held_of(self, event: MessageStart) -> bool:
+        """Whether the last text that is held is in the header of this message."""
+        return bool(self._held) and event.start <= self._held[-1][0].start < event.stop
+
+    def _addressed(self, event: MessageStart) -> tuple[Header, bool]:
+        """The header, whose recipient a space may have broken, and whether it had."""
+        left, written = "", ""
+        if is_held := self._is_held_of(event):
+            fault, logprobs = self._held[-1]
+            left, written = fault.text, fault.error.header_text
+        found = addressed(event.header, left, written, self._tools)
+        if found is None:
+            return event.header, False
+        if is_held:
             self._held[-1] = attrs.evolve(fault, text=found.left), logprobs
         return found.header, True
 
     def _send_held(self) -> list[Chunk]:
-        """Send the words of a header that no field took, as a message of its own."""
+        """Send text outside of messages, each as a message of its own."""
         held, self._held = self._held, []
         return [chunk for fault in held for chunk in self._send_text(*fault)]
 
@@ -418,9 +425,8 @@ class Turn(ClientStream):
         if not fault.text:
             return []
         found = route(_BARE, (), self._unlabelled)
-        chunks = self._close_open_message("stop")
         self._enter(_BARE, found, fault.stop)
-        chunks += self._start(found)
+        chunks = self._start(found)
         delta = ContentDelta(_BARE, 0, fault.text, fault.start, fault.stop)
         chunks += self._delta(found, delta, logprobs)
         return chunks + self._close_message(found, True)
@@ -473,11 +479,10 @@ class Turn(ClientStream):
         chunks = self._tell(
             Problem(kind.value, str(event.error), event.start, event.stop, event.text, self._choice)
         )
-        if kind in _OF_HEADERS and event.text:
-            self._held.append((event, logprobs))
-        if kind is FaultKind.EXPECTED_START:
-            chunks += self._send_text(event, logprobs)
-        return chunks
+        if kind not in _STRAY or not event.text:
+            return chunks
+        self._held.append((event, logprobs))
+        return chunks + self._close_open_message("stop")
 
     def _close_open_message(self, reason: Reason) -> list[Chunk]:
         route = self._route

@@ -20,7 +20,6 @@ from pydantic_ai.ui.vercel_ai import response_types as ui
 from strategies import tokens_of
 
 from harmony_stream.adapters import sse
-from harmony_stream.errors import FaultKind
 from harmony_stream.header import Header
 from harmony_stream.messages import Role
 from harmony_stream.parsing.events import (
@@ -265,13 +264,17 @@ class Said:
 
 def said(events):
     """All that belongs to the answer, in order: up to what the assistant ended by `<|return|>`."""
-    found, has_spoken, words = [], False, []
+    found, has_spoken, strays = [], False, []
     for event in events:
         match event:
             case MessageStart(header=header):
                 has_spoken |= header.role is Role.ASSISTANT
-                found += words if header.role is Role.ASSISTANT else []
-                words = []
+                found += [
+                    Said(Header(Role.ASSISTANT), stray.text)
+                    for stray in strays
+                    if header.role is Role.ASSISTANT or stray.start < event.start
+                ]
+                strays = []
                 found.append(Said(header))
             case ContentDelta():
                 found[-1].text += event.text
@@ -280,10 +283,8 @@ def said(events):
                 if event.end is EndKind.RETURN and has_spoken:
                     break
             case Malformed() if event.text and event.error.kind in STRAY:
-                stray = Said(Header(Role.ASSISTANT), event.text)
-                is_outside = event.error.kind is FaultKind.EXPECTED_START
-                (found if is_outside else words).append(stray)
-    return found
+                strays.append(event)
+    return found + [Said(Header(Role.ASSISTANT), stray.text) for stray in strays]
 
 
 def texts_of(events, belongs):
