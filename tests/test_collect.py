@@ -89,13 +89,67 @@ def test_the_text_of_one_message_does_not_run_into_the_next():
 
 def test_a_completion_tells_apart_what_is_for_whom():
     completion = completion_of(TURN)
-    assert completion.reasoning == "Think.Well."
+    assert completion.reasoning == "Think.\n\nWell."
     assert completion.preamble == "I look it up."
-    assert completion.final_text == "Bare.Done."
-    assert completion.visible_text == "I look it up.Bare.Done."
+    assert completion.final_text == "Bare.\n\nDone."
+    assert completion.visible_text == "I look it up.\n\nBare.\n\nDone."
+    assert completion.after_return == ()
     assert completion.end is EndKind.RETURN
     assert completion.problems == ()
     assert len(completion.messages) == len(completion.ends) == 8
+
+
+NEXT = "<|start|>assistant<|channel|>final<|message|>"
+
+
+@pytest.mark.parametrize(
+    ("text", "joined"),
+    [
+        (f"<|message|>a<|end|>{NEXT}b<|return|>", "a\n\nb"),
+        (f"<|message|><|end|>{NEXT}b<|return|>", "b"),
+        (f"<|message|>a<|end|>{NEXT}<|end|>{NEXT}b<|end|>{NEXT}", "a\n\nb"),
+        (f"<|message|>a\n<|end|>{NEXT} b", "a\n\n\n b"),
+        ("<|message|><|end|>", ""),
+    ],
+)
+def test_a_blank_line_is_between_messages_that_become_one_text(text, joined):
+    completion = completion_of(text)
+    assert completion.final_text == completion.visible_text == joined
+
+
+USER = "<|start|>user<|message|>And 3 + 3?<|end|>"
+AFTER_RETURN = [
+    # tokens, the answer, texts of what came after it
+    (f"{NEXT}4<|return|>", "4", []),
+    (f"{NEXT}4<|return|>{USER}{NEXT}6<|return|>", "4", ["And 3 + 3?", "6"]),
+    (f"{NEXT}4<|return|>more<|end|>", "4", ["more"]),
+    (f"{NEXT}4<|end|>{NEXT}5<|return|>{NEXT}6<|return|>{NEXT}7", "4\n\n5", ["6", "7"]),
+    # A prompt's message may end in any way; an invented one ends sampling too.
+    (f"<|start|>user<|message|>2 + 2?<|return|>{NEXT}4<|return|>", "4", []),
+    (f"{NEXT}4<|end|><|start|>user<|message|>?<|return|>{NEXT}6<|end|>", "4", ["6"]),
+    # After a call a log goes on with the result and the answer.
+    (f"<|start|>assistant to=f<|message|>1<|call|>{NEXT}4<|end|>{NEXT}5", "4\n\n5", []),
+]
+
+
+@pytest.mark.parametrize(("text", "answer", "after"), AFTER_RETURN)
+def test_an_answer_never_grows_by_what_was_sampled_after_return(text, answer, after):
+    completion = parse(tokens_of(text), role=None)
+    assert completion.final_text == completion.visible_text == answer
+    assert [message.content[0].text for message in completion.after_return] == after
+    count = len(completion.messages) - len(after)
+    assert completion.after_return == completion.messages[count:]
+
+
+def test_thoughts_preambles_and_calls_after_return_do_not_count():
+    more = f"{NEXT}Done.<|return|><|start|>assistant" + TURN
+    completion = completion_of(TURN + "<|start|>assistant" + TURN)
+    assert completion.tool_calls == completion_of(TURN).tool_calls
+    assert completion.preamble == "I look it up."
+    assert completion.reasoning == "Think.\n\nWell."
+    assert len(completion.messages) == len(completion.ends) == 16
+    assert len(completion.after_return) == 8
+    assert parse(tokens_of(more), role=None).tool_calls == ()
 
 
 def test_tool_calls_are_found_on_any_channel():

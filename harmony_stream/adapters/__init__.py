@@ -11,9 +11,10 @@ from harmony_stream.adapters.chat_completions import (
     chat_completion,
     join_chunks,
 )
+from harmony_stream.adapters.problems import Problem
 from harmony_stream.adapters.responses import ResponseStream, response
 from harmony_stream.adapters.routing import Kind, Route, Unlabelled, route, tool_route
-from harmony_stream.adapters.turn import Chunk, ClientStream, Options, Problem, Usage, counted_ids
+from harmony_stream.adapters.turn import Chunk, ClientStream, Options, Usage, counted_ids
 from harmony_stream.adapters.ui_message import UiMessageStream
 
 __all__ = [

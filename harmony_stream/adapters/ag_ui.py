@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import ClassVar
 
-    from harmony_stream.adapters.turn import Chunk, Options, Problem, Reason, Usage
+    from harmony_stream.adapters.problems import Problem
+    from harmony_stream.adapters.turn import Chunk, Options, Reason, Usage
 
 PROBLEM = "harmony.problem"
 """Name of the custom events that tell a client of problems, if it asked for them."""

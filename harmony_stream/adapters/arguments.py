@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING
 
-from harmony_stream.adapters.routing import FUNCTIONS
+from harmony_stream.adapters.routing import CALLS, Kind, Route, route
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from harmony_stream.header import Header
 
 ARGUMENTS_NOT_JSON = "arguments_not_json"
@@ -17,7 +20,16 @@ NOT_JSON = "the arguments of a tool call are not JSON"
 """The problem in words."""
 
 
-def lack_json(header: Header, arguments: str) -> bool:
+# Python's own limit differs between versions, and counts the callers too.
+_MOST_DEPTH = 500
+# A string that never ends takes all the rest, so that the cost stays linear.
+_OUTSIDE_STRINGS = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|([\[{])|([\]}])', re.DOTALL)
+
+NO_ARGUMENTS = "{}"
+"""What a complete call of a function says that says nothing."""
+
+
+def lack_json(header: Header, arguments: str, tools: Collection[str] = ()) -> bool:
     """Return whether arguments are not the JSON that the call's header asks for.
 
     Calls whose type is `json` must be JSON, and calls of functions that name no type.
@@ -29,19 +41,59 @@ def lack_json(header: Header, arguments: str) -> bool:
     >>> lack_json(Header(Role.ASSISTANT, None, "analysis", "python", "code"), "1 +")
     False
     """
-    return _should_be_json(header) and not _is_json(arguments)
+    return _should_be_json(header, tools) and not _is_json(arguments)
 
 
-def _should_be_json(header: Header) -> bool:
-    if not header.is_tool_call:
-        return False
-    is_function = str(header.recipient).startswith(FUNCTIONS)
-    return header.data_type == "json" or (header.data_type is None and is_function)
+def _should_be_json(header: Header, tools: Collection[str]) -> bool:
+    kind = route(header, tools).kind
+    is_typeless_function = kind is Kind.FUNCTION and header.data_type is None
+    return kind in CALLS and (header.data_type == "json" or is_typeless_function)
 
 
 def _is_json(text: str) -> bool:
+    if nests_too_deeply(text):
+        return False
     try:
-        json.loads(text)
-    except (ValueError, RecursionError):
+        # Integers may be of any length, which Python's own are not.
+        json.loads(text, parse_int=str, parse_constant=_refuse)
+    except ValueError:
         return False
     return True
+
+
+def _refuse(constant: str) -> None:
+    """Refuse `NaN` and `Infinity`, which Python reads."""
+    raise ValueError(f"{constant} is not JSON")
+
+
+def nests_too_deeply(text: str) -> bool:
+    """Return whether JSON nests deeper than all readers of it can be trusted with: 500 levels.
+
+    >>> nests_too_deeply("[" * 500 + "]" * 500), nests_too_deeply("[" * 501 + "]" * 501)
+    (False, True)
+    """
+    if text.count("[") + text.count("{") <= _MOST_DEPTH:
+        return False
+    depth = 0
+    for found in _OUTSIDE_STRINGS.finditer(text):
+        depth += bool(found[1]) - bool(found[2])
+        if depth > _MOST_DEPTH:
+            return True
+    return False
+
+
+def lack_arguments(route: Route, header: Header, arguments: str) -> bool:
+    """Return whether a call gives no arguments where an object should be.
+
+    Code is not JSON, and searches are the server's own.
+
+    >>> from harmony_stream.header import Header
+    >>> from harmony_stream.messages import Role
+    >>> lack_arguments(Route(Kind.FUNCTION, "f"), Header(Role.ASSISTANT), " ")
+    True
+    """
+    takes_json = route.kind in _OF_JSON and header.data_type in (None, "json")
+    return takes_json and not arguments.strip()
+
+
+_OF_JSON = (Kind.FUNCTION, Kind.SERVER_TOOL)

@@ -44,13 +44,10 @@ class BlockStream(Turn):
     _blocks: ClassVar[Mapping[Kind, Block]]
 
     def __init__(self, *, hide_reasoning: bool = False, **options: Unpack[Options]) -> None:
-        super().__init__(**options)
-        self._hides_reasoning = hide_reasoning
+        super().__init__(hide_reasoning=hide_reasoning, **options)
         # Of the open message.
         self._block: Block | None = None
-        self._keeps_text = False
         self._identity: Chunk = {}
-        self._texts: list[str] = []
         # Calls that no tool has answered, by the tool's name, the oldest first.
         self._unanswered: dict[str, list[str]] = {}
 
@@ -59,9 +56,10 @@ class BlockStream(Turn):
             return None
         return self._blocks.get(route.kind)
 
+    def _keeps(self, route: Route) -> bool:
+        return route.kind in CALLS or route.kind is Kind.RESULT
+
     def _start(self, route: Route) -> list[Chunk]:
-        self._texts = []
-        self._keeps_text = route.kind in CALLS or route.kind is Kind.RESULT
         self._block = block = self._block_of(route)
         if block is None:
             return []
@@ -76,8 +74,6 @@ class BlockStream(Turn):
     def _text(
         self, route: Route, text: str, logprobs: Sequence[LogProbability] | None
     ) -> list[Chunk]:
-        if self._keeps_text:
-            self._texts.append(text)
         block = self._block
         if block is None:
             return []

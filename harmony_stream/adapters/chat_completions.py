@@ -16,7 +16,6 @@ from harmony_stream.adapters.turn import (
     ClientStream,
     LogProbability,
     Options,
-    Problem,
     Reason,
     Turn,
     Usage,
@@ -25,10 +24,12 @@ from harmony_stream.adapters.turn import (
     finite,
     random_id,
 )
+from harmony_stream.parsing.collect import BLANK_LINE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from harmony_stream.adapters.problems import Problem
     from harmony_stream.parsing.collect import Completion
     from harmony_stream.parsing.events import Event
 
@@ -60,6 +61,8 @@ class ChatCompletionStream(ClientStream):
         model: what to call the model.
         reasoning_key: the delta's key for the chain of thought: `reasoning`, `reasoning_content`,
             `both`, or None to hide it.
+        separator: what goes between the texts of two messages, in `content` and in the reasoning;
+            it comes with the first text of the later one.
         fields: more fields of each chunk, such as `system_fingerprint`.
         options: see `Options`.
 
@@ -79,6 +82,7 @@ class ChatCompletionStream(ClientStream):
         model: str,
         *,
         reasoning_key: ReasoningKey = "reasoning",
+        separator: str = BLANK_LINE,
         fields: Chunk | None = None,
         **options: Unpack[Options],
     ) -> None:
@@ -86,6 +90,7 @@ class ChatCompletionStream(ClientStream):
             allowed = tuple(_REASONING_KEYS)
             raise ValueError(f"reasoning_key is {reasoning_key!r}, expected one of {allowed}")
         self._keys = _REASONING_KEYS[reasoning_key]
+        self._separator = separator
         self._options = options
         self._choices: dict[int, _Choice] = {}
         self._is_finished = False
@@ -152,6 +157,8 @@ class ChatCompletionStream(ClientStream):
         if self._is_finished:
             return []
         chunks = [] if self._choices else self._open(0)
+        for turn in self._choices.values():
+            chunks += turn._report_rest()
         self._is_finished = True
         return chunks + self._choices[0]._failure(message)
 
@@ -163,7 +170,7 @@ class ChatCompletionStream(ClientStream):
             raise ValueError(f"choice is {choice}, expected a number from 0")
         chunks = []
         for number in range(len(self._choices), choice + 1):
-            turn = _Choice(self._envelope, number, self._keys, self._options)
+            turn = _Choice(self._envelope, number, self._keys, self._separator, self._options)
             self._choices[number] = turn
             chunks += turn._opening()
         return chunks
@@ -188,24 +195,29 @@ class _Choice(Turn):
     """One choice of a stream."""
 
     def __init__(
-        self, envelope: Chunk, choice: int, reasoning_keys: tuple[str, ...], options: Options
+        self,
+        envelope: Chunk,
+        choice: int,
+        reasoning_keys: tuple[str, ...],
+        separator: str,
+        options: Options,
     ) -> None:
-        super().__init__(**options)
+        super().__init__(hide_reasoning=not reasoning_keys, **options)
         self._envelope = envelope
         self._choice = choice
         self._keys = reasoning_keys
+        self._separator = separator
         self._calls = 0
         self._problems = 0
+        # The kinds of text that the client has some of.
+        self._heard: set[Kind] = set()
         # Of the open message.
         self._text_keys: tuple[str, ...] = ()
+        self._has_no_text = True
         self._is_call = False
 
-    def _chunk(
-        self, delta: Chunk, finish_reason: str | None = None, logprobs: Chunk | None = None
-    ) -> Chunk:
+    def _chunk(self, delta: Chunk, finish_reason: str | None = None) -> Chunk:
         choice = {"index": self._choice, "delta": delta, "finish_reason": finish_reason}
-        if logprobs is not None:
-            choice["logprobs"] = logprobs
         return {**self._envelope, "choices": [choice]}
 
     def _shows(self, route: Route) -> bool:
@@ -220,6 +232,7 @@ class _Choice(Turn):
     def _start(self, route: Route) -> list[Chunk]:
         # Decided once a message, since `_text` is called for each token.
         self._text_keys = {Kind.TEXT: ("content",), Kind.REASONING: self._keys}.get(route.kind, ())
+        self._has_no_text = True
         self._is_call = self._is_for_client(route)
         if not self._is_call:
             return []
@@ -235,15 +248,26 @@ class _Choice(Turn):
         self, route: Route, text: str, logprobs: Sequence[LogProbability] | None
     ) -> list[Chunk]:
         if self._text_keys:
+            if self._has_no_text:
+                text = self._separated(route.kind, text)
+            # As `_chunk` makes it, without the call.
             delta = dict.fromkeys(self._text_keys, text)
-            if logprobs is None or route.kind is not Kind.TEXT:
-                return [self._chunk(delta)]
-            entries = [finite(entry) for entry in logprobs]
-            return [self._chunk(delta, logprobs={"content": entries, "refusal": None})]
+            choice: Chunk = {"index": self._choice, "delta": delta, "finish_reason": None}
+            if logprobs is not None and route.kind is Kind.TEXT:
+                entries = [finite(entry) for entry in logprobs]
+                choice["logprobs"] = {"content": entries, "refusal": None}
+            return [{**self._envelope, "choices": [choice]}]
         if self._is_call:
             call = {"index": self._calls, "function": {"arguments": text}}
             return [self._chunk({"tool_calls": [call]})]
         return []
+
+    def _separated(self, kind: Kind, text: str) -> str:
+        """The first text of a message, apart from what the client has of this kind."""
+        self._has_no_text = False
+        separator = self._separator if kind in self._heard else ""
+        self._heard.add(kind)
+        return separator + text
 
     def _end(self, route: Route, is_complete: bool) -> list[Chunk]:
         self._calls += self._is_call
@@ -270,6 +294,7 @@ def chat_completion(
     usage: Usage | None = None,
     logprobs: Sequence[LogProbability] | None = None,
     reasoning_key: ReasoningKey = "reasoning",
+    separator: str = BLANK_LINE,
     fields: Chunk | None = None,
     **options: Unpack[Options],
 ) -> Chunk:
@@ -282,6 +307,7 @@ def chat_completion(
         usage: what the request cost; its reasoning tokens are counted if they are not given.
         logprobs: one entry for each token.
         reasoning_key: see `ChatCompletionStream`.
+        separator: see `ChatCompletionStream`.
         fields: more fields of the object.
         options: see `Options`.
 
@@ -293,7 +319,9 @@ def chat_completion(
     >>> chat_completion(completion, model="gpt-oss-20b")["choices"][0]["message"]
     {'role': 'assistant', 'content': 'Hello'}
     """
-    stream = ChatCompletionStream(model, reasoning_key=reasoning_key, fields=fields, **options)
+    stream = ChatCompletionStream(
+        model, reasoning_key=reasoning_key, separator=separator, fields=fields, **options
+    )
     chunks: list[Chunk] = []
     for event in events_of(source):
         chunks += stream.feed(event, logprobs=logprobs)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from harmony_stream.adapters.conversations_fields import Field  # noqa: TC001 - for doctests
+from harmony_stream.adapters.names import bare_name
 from harmony_stream.header import CONSTRAIN_MARKER
 from harmony_stream.messages import (
     Author,
@@ -154,6 +155,7 @@ class Calls:
         self._declared = declared
         self._recipients: dict[str, str] = {}
         self._open: set[str] = set()
+        self._cut_off: set[str] = set()
 
     def recipient(self, name: Field) -> str:
         """Whom a call of this name goes to; a namespace is kept, unless a function has the name.
@@ -161,7 +163,7 @@ class Calls:
         It is the way back of `harmony_stream.adapters.routing.tool_route`.
         """
         word = name.word()
-        if word == f"{FUNCTIONS}.":
+        if not bare_name(word):
             name.fail("names no function", "give the function's name")
         if word not in self._declared and _HAS_NAMESPACE.fullmatch(word):
             return word
@@ -176,9 +178,15 @@ class Calls:
         self._recipients[found] = recipient
         self._open.add(found)
 
+    def leave_out(self, identity: Field) -> None:
+        """Note a call that was cut off, so that it cannot be answered."""
+        self._cut_off.add(identity.optional_text())
+
     def answer(self, identity: Field) -> str:
         """The recipient of the call that is answered."""
         found = identity.text()
+        if found in self._cut_off:
+            identity.fail("is the id of a call that was cut off", "leave out the result")
         if found not in self._recipients:
             known = ", ".join(map(repr, self._recipients)) or "none"
             remedy = (

@@ -11,8 +11,8 @@ import attrs
 
 from harmony_stream.errors import HarmonyError
 
-# What the parser reads back as one name, without the characters that stand for broken bytes.
-_NAME = re.compile(r"[\w./+:-]+")
+# What the parser reads back as one name. U+FFFD stands for bytes of the model's that are no text.
+_NAME = re.compile(r"[\w./+:\ufffd-]+")
 
 
 @attrs.frozen(auto_exc=True, slots=False, str=False)
@@ -109,6 +109,10 @@ class Field:
 
     def fail(self, reason: str, remedy: str) -> NoReturn:
         """Raise what is wrong with the value."""
+        raise self.error(reason, remedy)
+
+    def error(self, reason: str, remedy: str) -> ConversationError:
+        """Return what is wrong with the value."""
         is_plain = self.value is None or isinstance(self.value, str | int | float)
         value = self.value if is_plain else short(self.value)
-        raise ConversationError(self.index, self.path, value, reason, remedy)
+        return ConversationError(self.index, self.path, value, reason, remedy)

@@ -6,6 +6,7 @@ Source: `openai.types.responses.ResponseInputItemParam`. The way back of
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from harmony_stream.adapters.conversations_common import (
@@ -30,6 +31,7 @@ from harmony_stream.messages import Conversation, Message, Role, SystemContent
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from harmony_stream.adapters.conversations_fields import ConversationError
     from harmony_stream.messages import ReasoningEffort
 
 _ROLES = ("user", "assistant", "system", "developer")
@@ -52,6 +54,17 @@ _ACTIONS = {
     "find": ("find", ("pattern", "url")),
 }
 
+# Calls, and the status that says that one was cut off. Searches know no `incomplete`.
+_CUT_OFF = {
+    "function_call": ("incomplete",),
+    "custom_tool_call": ("incomplete",),
+    "code_interpreter_call": ("incomplete",),
+    "web_search_call": ("incomplete", "failed"),
+    "mcp_call": ("incomplete",),
+}
+
+_CURSOR = re.compile(r"-?\d{1,18}")
+
 
 def conversation_from_responses(
     input_items: str | Iterable[Mapping[str, Any]],
@@ -61,13 +74,15 @@ def conversation_from_responses(
     text: Mapping[str, Any] | None = None,
     reasoning: Mapping[str, Any] | None = None,
     date: str | None = None,
+    on_left_out: Callable[[ConversationError], None] | None = None,
 ) -> Conversation:
     """The conversation that a request to the Responses API describes.
 
     Each item becomes a message: `message` (an assistant's goes to `final`, or where its `phase`
     says), `reasoning`, `function_call`, `custom_tool_call` and their outputs. The items of tools
     that the server runs, `code_interpreter_call`, `web_search_call` and `mcp_call`, become the
-    call, and the result as far as they hold it.
+    call, and the result as far as they hold it. A call that was cut off, as `ResponseStream` gives
+    it, is left out: a prompt would show it as if it had been made.
 
     Args:
         input_items: what the API calls `input`: the user's text, or items.
@@ -77,6 +92,7 @@ def conversation_from_responses(
         text: with `format`, of type `text`, `json_object` or `json_schema`.
         reasoning: with `effort`: `low`, `medium` or `high`; `minimal` is low and `xhigh` high.
         date: what the model takes for the current date, such as `2025-06-28`; None tells it none.
+        on_left_out: called for each call that is left out.
 
     Raises:
         ConversationError: something has no place in a conversation; it names the item.
@@ -97,7 +113,7 @@ def conversation_from_responses(
     functions = functions_of([tool for tool in declared if _is_function(system, tool)])
     form = _format(Field(text, "text"))
     given = Field(instructions, "instructions").optional_text()
-    reader = _Reader(function.name for function in functions)
+    reader = _Reader((function.name for function in functions), on_left_out)
     read = reader.read_all(Field(input_items, "input"))
     return assembled(system, developer_of(functions, form, None), [*instructed(given), *read])
 
@@ -125,8 +141,13 @@ def _format(text: Field) -> Field:
 class _Reader:
     """Reads items one after the other."""
 
-    def __init__(self, declared: Iterable[str]) -> None:
+    def __init__(
+        self,
+        declared: Iterable[str],
+        on_left_out: Callable[[ConversationError], None] | None,
+    ) -> None:
         self._calls = Calls(frozenset(declared))
+        self._on_left_out = on_left_out
         self._kinds: dict[str, Callable[[Field], list[Message]]] = {
             "message": self._message,
             "reasoning": self._reasoning,
@@ -151,7 +172,18 @@ class _Reader:
         if kind.value == "item_reference":
             kind.fail("refers to an item that is stored elsewhere", "give the item itself")
         remedy = "put it in words as a message, or leave it out"
-        return self._kinds[kind.one_of(self._kinds, remedy)](item)
+        read = self._kinds[kind.one_of(self._kinds, remedy)]
+        if item["status"].value in _CUT_OFF.get(kind.value, ()):
+            return self._leave_out(item)
+        return read(item)
+
+    def _leave_out(self, item: Field) -> list[Message]:
+        """A call that was cut off must not stand in a prompt as if it had been made."""
+        self._calls.leave_out(item["call_id"])
+        if self._on_left_out is not None:
+            reason = "says that the call was cut off"
+            self._on_left_out(item["status"].error(reason, "nothing: the item is left out"))
+        return []
 
     # -- Texts --
 
@@ -179,7 +211,6 @@ class _Reader:
         return [called(self._open(item), item["input"].text(), "commentary", None)]
 
     def _open(self, item: Field) -> str:
-        _refuse_incomplete(item)
         recipient = self._calls.recipient(item["name"])
         self._calls.open(item["call_id"], recipient)
         return recipient
@@ -191,7 +222,6 @@ class _Reader:
     # -- Calls that the server makes. Format guide, "Built in tools": they go to analysis. --
 
     def _code(self, item: Field) -> list[Message]:
-        _refuse_incomplete(item)
         messages = [called("python", item["code"].text(), "analysis", "code")]
         if outputs := item["outputs"].each():
             messages.append(returned("python", "".join(map(_log, outputs)), "analysis"))
@@ -199,7 +229,6 @@ class _Reader:
 
     def _web_search(self, item: Field) -> list[Message]:
         """The call alone: the API's item does not hold what was found."""
-        _refuse_incomplete(item)
         action = item["action"]
         function, keys = _ACTIONS[action["type"].one_of(_ACTIONS, "leave the item out")]
         if action["queries"].value not in (None, [], [action["query"].value]):
@@ -212,7 +241,6 @@ class _Reader:
         return [called(f"browser.{function}", content, "analysis", "code")]
 
     def _server_tool(self, item: Field) -> list[Message]:
-        _refuse_incomplete(item)
         name = f"{item['server_label'].word()}.{item['name'].word()}"
         messages = [called(name, json_text(item["arguments"]), "commentary", JSON)]
         results = [item[key] for key in ("output", "error") if item[key].value is not None]
@@ -223,12 +251,6 @@ def _channel(phase: Field) -> str:
     if phase.value is None:
         return "final"
     return _CHANNELS[phase.one_of(_CHANNELS, "give one of them, or none")]
-
-
-def _refuse_incomplete(item: Field) -> None:
-    """A call that was cut off must not stand in a prompt as if it had been made."""
-    if item["status"].value == "incomplete":
-        item["status"].fail("says that the call was cut off", "leave the item out")
 
 
 def _log(output: Field) -> str:
@@ -243,6 +265,7 @@ def _page(url: str) -> dict[str, Any]:
     ({'cursor': 2}, {}, {'id': 'https://tides.example'})
     """
     cursor = url.removeprefix("cursor:")
-    if cursor == url or not cursor.removeprefix("-").isdecimal():
+    # More digits than any page needs, and than Python reads, are no number.
+    if cursor == url or not _CURSOR.fullmatch(cursor):
         return {"id": url}
     return {} if cursor == "-1" else {"cursor": int(cursor)}

@@ -17,7 +17,6 @@ from harmony_stream.adapters.turn import (
     Chunk,
     LogProbability,
     Options,
-    Problem,
     Reason,
     Turn,
     Usage,
@@ -29,6 +28,7 @@ from harmony_stream.adapters.turn import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from harmony_stream.adapters.problems import Problem
     from harmony_stream.parsing.collect import Completion
     from harmony_stream.parsing.events import Event
 
@@ -187,8 +187,7 @@ class ResponseStream(Turn):
         fields: Chunk | None = None,
         **options: Unpack[Options],
     ) -> None:
-        super().__init__(**options)
-        self._hides_reasoning = hide_reasoning
+        super().__init__(hide_reasoning=hide_reasoning, **options)
         self._sequence_number = 0
         self._response: Chunk = {
             "id": self._new_id("resp_"),
@@ -203,7 +202,6 @@ class ResponseStream(Turn):
         self._shape: _Shape | None = None
         self._item: Chunk = {}
         self._place: Chunk = {}
-        self._texts: list[str] = []
         self._logprobs: list[Chunk] = []
 
     # -- The stream --
@@ -260,8 +258,11 @@ class ResponseStream(Turn):
         item = deepcopy(shape.item)
         self._item = {**identity, **item, **self._named(route), "status": "in_progress"}
         self._place = {"item_id": identity["id"], "output_index": len(self._output)}
-        self._texts, self._logprobs = [], []
+        self._logprobs = []
         return self._added(shape) if shape.delta else []
+
+    def _keeps(self, route: Route) -> bool:
+        return self._shape_of(route) is not None
 
     def _shape_of(self, route: Route) -> _Shape | None:
         if route.kind is Kind.REASONING and self._hides_reasoning:
@@ -272,7 +273,6 @@ class ResponseStream(Turn):
         """What the header says about the item."""
         match route.kind:
             case Kind.TEXT:
-                assert self._header is not None
                 is_preamble = self._header.channel == "commentary"
                 return {"phase": "commentary" if is_preamble else "final_answer"}
             case Kind.FUNCTION:
@@ -299,7 +299,6 @@ class ResponseStream(Turn):
         shape = self._shape
         if shape is None:
             return []
-        self._texts.append(text)
         if not shape.delta:
             return []
         event = self._event(shape.delta, **self._place, delta=text)

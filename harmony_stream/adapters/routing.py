@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import attrs
 
+from harmony_stream.adapters.names import FUNCTIONS, bare_name, declared_name
 from harmony_stream.messages import Role
 
 if TYPE_CHECKING:
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from harmony_stream.header import Header
 
 Place: TypeAlias = Literal["content", "reasoning"]
-
-FUNCTIONS = "functions."
 
 
 class Kind(Enum):
@@ -98,14 +97,16 @@ def is_unlabelled(header: Header) -> bool:
     >>> is_unlabelled(Header(Role.ASSISTANT)), is_unlabelled(Header(Role.ASSISTANT, None, "final"))
     (True, False)
     """
-    is_text = header.role is Role.ASSISTANT and header.recipient is None
-    return is_text and not header.is_known_channel
+    # What is hidden even without any channel, such as a message to the model itself, stays so.
+    return not header.is_known_channel and attrs.evolve(header, channel=None).is_visible
 
 
 def route(
     header: Header, tools: Collection[str] = (), unlabelled: Unlabelled | None = None
 ) -> Route:
     """Where a message with this header goes.
+
+    A call that names no tool goes where it would go without its recipient.
 
     Args:
         header: of the message.
@@ -122,8 +123,11 @@ def route(
         return Route(Kind.RESULT, tool_route(header.name or "", tools).full_name)
     if header.role is not Role.ASSISTANT:
         return Route(Kind.HIDDEN)
-    if header.recipient is not None and header.is_tool_call:
-        return tool_route(header.recipient, tools)
+    recipient = header.recipient
+    if recipient is not None and (recipient in tools or header.is_tool_call):
+        if recipient in tools or bare_name(recipient):
+            return tool_route(recipient, tools)
+        header = attrs.evolve(header, recipient=None)
     if is_unlabelled(header):
         places = unlabelled or Unlabelled()
         return Route(_KIND_OF_PLACE[places[header.channel is not None]])
@@ -133,18 +137,26 @@ def route(
 def tool_route(recipient: str, tools: Collection[str] = ()) -> Route:
     """Which tool a recipient names. Declared names go before built-in ones, bare or prefixed.
 
+    A name that is not declared as it stands is the declared one that it means, if there is one.
+
     >>> tool_route("python").kind.name, tool_route("python", {"python"}).kind.name
     ('CODE', 'FUNCTION')
     >>> tool_route("container.exec")
     Route(kind=<Kind.SERVER_TOOL: 'server_tool'>, name='exec', server='container')
+    >>> tool_route("functions.shelljson", {"shell"}).name
+    'shell'
     """
-    name = recipient.removeprefix(FUNCTIONS)
     if recipient in tools:
         return Route(Kind.FUNCTION, recipient)
-    if name in tools or (name and name != recipient):
+    name = recipient.removeprefix(FUNCTIONS)
+    if name in tools:
         return Route(Kind.FUNCTION, name)
     if kind := _BUILT_IN.get(recipient):
         return Route(kind, recipient)
+    if declared := declared_name(recipient, tools):
+        return Route(Kind.FUNCTION, declared)
+    if name and name != recipient:
+        return Route(Kind.FUNCTION, name)
     server, _, tool = recipient.partition(".")
     if server and tool:
         return Route(Kind.SERVER_TOOL, tool, server)

@@ -24,10 +24,19 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
+from typing import Any, Literal, TypeAlias, TypedDict
 
 import attrs
 
+from harmony_stream.adapters.arguments import (
+    ARGUMENTS_NOT_JSON,
+    NO_ARGUMENTS,
+    lack_arguments,
+    lack_json,
+    nests_too_deeply,
+)
+from harmony_stream.adapters.names import FUNCTIONS, addressed
+from harmony_stream.adapters.problems import Problem, sentence_of
 from harmony_stream.adapters.routing import (
     CALLS,
     Kind,
@@ -37,6 +46,8 @@ from harmony_stream.adapters.routing import (
     route,
 )
 from harmony_stream.errors import FaultKind
+from harmony_stream.header import Header
+from harmony_stream.messages import Role
 from harmony_stream.parsing.collect import Completion
 from harmony_stream.parsing.events import (
     ContentDelta,
@@ -46,9 +57,6 @@ from harmony_stream.parsing.events import (
     MessageEnd,
     MessageStart,
 )
-
-if TYPE_CHECKING:
-    from harmony_stream.header import Header
 
 Chunk: TypeAlias = dict[str, Any]
 """One piece of a client stream, ready for `json.dumps`."""
@@ -64,8 +72,11 @@ _REASONS = (None, "stop", "tool_calls", "length")
 # Bound, since each access to an enum's member costs 20 ns, and there is one for each token.
 _REASONING = Kind.REASONING
 
-# The encoder may be called deeper down the stack than the decoder, and inside a chunk.
-_SPARE_DEPTH = 100
+# Faults whose text is text of the stream; that of the others is fields of a header.
+_STRAY = (FaultKind.EXPECTED_START, FaultKind.UNPARSED_HEADER_TEXT, FaultKind.UNKNOWN_ROLE)
+
+# Text that belongs to no message is text of the assistant without a channel.
+_BARE = Header(Role.ASSISTANT)
 
 
 @attrs.frozen
@@ -89,58 +100,6 @@ class Usage:
     def total_tokens(self) -> int:
         """Prompt and output together."""
         return self.input_tokens + self.output_tokens
-
-
-@attrs.frozen
-class Problem:
-    """What the server should know about, and the client only if it is asked for.
-
-    Attributes:
-        kind: a `FaultKind` of the parser, or one of the adapters' own: `without_channel`,
-            `unknown_channel` (text that no known channel labels), `hidden_call` (a call that this
-            protocol has no place for), `incomplete_call`, `unanswered_result` (a tool's answer to
-            no call).
-        message: a sentence.
-        start, stop: the tokens at fault.
-        text: text that belongs to no message, else "".
-        choice: the choice in whose stream it happened.
-    """
-
-    kind: str
-    message: str
-    start: int
-    stop: int
-    text: str = ""
-    choice: int = 0
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fields as JSON-ready values.
-
-        >>> Problem("hidden_call", "a call", 3, 9).to_dict()["kind"]
-        'hidden_call'
-        """
-        return attrs.asdict(self)
-
-
-_SENTENCES = {
-    "without_channel": "text without a channel, at positions {start} to {stop}, goes to {place}",
-    "unknown_channel": (
-        "text on the unknown channel {header.channel!r}, at positions {start} to {stop}, "
-        "goes to {place}"
-    ),
-    "hidden_call": (
-        "the call of {header.recipient!r}, at positions {start} to {stop}, is not shown: "
-        "it is no function of the client's"
-    ),
-    "incomplete_call": (
-        "the call of {header.recipient!r} ended at position {stop} without its end token: "
-        "it must not be executed"
-    ),
-    "unanswered_result": (
-        "the tool message of {header.name!r}, at positions {start} to {stop}, answers no call "
-        "that is open"
-    ),
-}
 
 
 class Options(TypedDict, total=False):
@@ -229,13 +188,10 @@ def parse_json(text: str) -> Any:  # noqa: ANN401
     >>> parse_json('{"a": [1]}')
     {'a': [1]}
     """
-    try:
-        found = probe = json.loads(text)
-        for _ in range(_SPARE_DEPTH):
-            probe = [probe]
-        json.dumps(probe, allow_nan=False, ensure_ascii=False).encode()
-    except RecursionError:
-        raise ValueError("it nests too deeply") from None
+    if nests_too_deeply(text):
+        raise ValueError("it nests too deeply")
+    found = json.loads(text)
+    json.dumps(found, allow_nan=False, ensure_ascii=False).encode()
     return found
 
 
@@ -306,6 +262,7 @@ class Turn(ClientStream):
     def __init__(
         self,
         *,
+        hide_reasoning: bool = False,
         tools: Collection[str] = (),
         unlabelled: Unlabelled = Unlabelled(),  # noqa: B008  # immutable
         ids: Callable[[str], str] = random_id,
@@ -313,6 +270,7 @@ class Turn(ClientStream):
         on_problem: Callable[[Problem], None] | None = None,
         show_problems: bool = False,
     ) -> None:
+        self._hides_reasoning = hide_reasoning
         self._tools = frozenset(tools)
         self._unlabelled = unlabelled
         self._new_id = ids
@@ -322,13 +280,21 @@ class Turn(ClientStream):
         self._choice = 0
         self._is_begun = self._is_finished = False
         # The open message. It stays open when the tokens end inside it: whether that cut it off
-        # is for `finish` to say.
+        # is for `finish` to say. Its text is kept only if it is needed when it ends.
         self._route: Route | None = None
-        self._header: Header | None = None
+        self._header = _BARE
         self._stop = 0
+        self._keeps_text = False
+        self._texts: list[str] = []
+        # Text outside of messages, with the log probabilities. Where it is in the header of the
+        # next one, the start of that says whose words they are.
+        self._held: list[tuple[Malformed, Sequence[LogProbability] | None]] = []
         self._is_cut_in_header = False
         self._reasoning_tokens = 0
         self._complete_calls = 0
+        # What comes after `<|return|>` is no part of the answer: its span, once something came.
+        self._has_spoken = self._has_returned = False
+        self._beyond: tuple[int, int] | None = None
 
     # -- The ways in --
 
@@ -348,10 +314,13 @@ class Turn(ClientStream):
         if self._route is not None and isinstance(event, ContentDelta):
             return self._delta(self._route, event, logprobs)
         chunks = self._opening()
+        if self._has_returned:
+            self._pass_over(event)
+            return chunks
         if isinstance(event, MessageStart):
             return chunks + self._message_start(event)
         if isinstance(event, Malformed):
-            return chunks + self._fault(event)
+            return chunks + self._fault(event, logprobs)
         if self._route is not None and isinstance(event, MessageEnd):
             return chunks + self._message_end(self._route, event)
         raise ValueError(f"{event!r} without the start of its message")
@@ -363,6 +332,7 @@ class Turn(ClientStream):
             reason: why the engine stopped: `stop` (by itself), `length` (it was cut off),
                 `tool_calls` (by itself, and a call that the tokens leave open is complete).
                 None: `length` if the tokens end inside a message or a header, else `stop`.
+                What comes after `<|return|>` is cut off without harm to the answer.
             usage: if the client is to know.
 
         Raises:
@@ -375,8 +345,8 @@ class Turn(ClientStream):
         if reason is None:
             is_cut = self._route is not None or self._is_cut_in_header
             reason = "length" if is_cut else "stop"
-        chunks += self._close_open_message(reason)
-        if reason != "length":
+        chunks += self._wind_up(reason)
+        if reason != "length" or self._beyond is not None:
             reason = "tool_calls" if self._complete_calls else "stop"
         self._is_finished = True
         return chunks + self._closing(reason, usage)
@@ -386,9 +356,19 @@ class Turn(ClientStream):
         if self._is_finished:
             return []
         chunks = self._opening()
-        chunks += self._close_open_message("length")
+        chunks += self._wind_up("length")
         self._is_finished = True
         return chunks + self._failure(message)
+
+    def _wind_up(self, reason: Reason) -> list[Chunk]:
+        """Give all that is still due before the end."""
+        return self._close_open_message(reason) + self._send_held() + self._report_rest()
+
+    def _report_rest(self) -> list[Chunk]:
+        """Report what came after the end of the answer, once nothing more can come."""
+        if self._beyond is None:
+            return []
+        return self._report("after_return", *self._beyond)
 
     # -- Events --
 
@@ -400,20 +380,78 @@ class Turn(ClientStream):
         self._is_begun = True
         return self._begin()
 
+    def _pass_over(self, event: Event) -> None:
+        start = event.start if self._beyond is None else self._beyond[0]
+        self._beyond = start, event.stop
+
     def _message_start(self, event: MessageStart) -> list[Chunk]:
         # A message that a former parser left open: the server went on without its end.
         chunks = self._close_open_message("stop")
-        header = event.header
-        self._header, self._stop = header, event.stop
         self._is_cut_in_header = False
-        self._route = found = route(header, self._tools, self._unlabelled)
+        header, is_mended = self._addressed(event)
+        if header.role is not Role.ASSISTANT and self._is_held_of(event):
+            self._held.pop()  # not the assistant's words
+        chunks += self._send_held()
+        found = route(header, self._tools, self._unlabelled)
+        self._enter(header, found, event.stop)
+        return chunks + self._reports_on(found, event, is_mended) + self._start(found)
+
+    def _is_held_of(self, event: MessageStart) -> bool:
+        """Whether the last text that is held is in the header of this message."""
+        return bool(self._held) and event.start <= self._held[-1][0].start < event.stop
+
+    def _addressed(self, event: MessageStart) -> tuple[Header, bool]:
+        """The header, whose recipient a space may have broken, and whether it had."""
+        left, written = "", ""
+        if is_held := self._is_held_of(event):
+            fault, logprobs = self._held[-1]
+            left, written = fault.text, fault.error.header_text
+        found = addressed(event.header, left, written, self._tools)
+        if found is None:
+            return event.header, False
+        if is_held:
+            self._held[-1] = attrs.evolve(fault, text=found.left), logprobs
+        return found.header, True
+
+    def _send_held(self) -> list[Chunk]:
+        """Send text outside of messages, each as a message of its own."""
+        held, self._held = self._held, []
+        return [chunk for fault in held for chunk in self._send_text(*fault)]
+
+    def _send_text(
+        self, fault: Malformed, logprobs: Sequence[LogProbability] | None
+    ) -> list[Chunk]:
+        """Send text that belongs to no message where text without a channel goes."""
+        if not fault.text:
+            return []
+        found = route(_BARE, (), self._unlabelled)
+        self._enter(_BARE, found, fault.stop)
+        chunks = self._start(found)
+        delta = ContentDelta(_BARE, 0, fault.text, fault.start, fault.stop)
+        chunks += self._delta(found, delta, logprobs)
+        return chunks + self._close_message(found, True)
+
+    def _enter(self, header: Header, found: Route, stop: int) -> None:
+        self._header, self._route, self._stop = header, found, stop
+        self._has_spoken |= header.role is Role.ASSISTANT
+        self._texts, self._keeps_text = [], self._keeps(found)
+
+    def _reports_on(self, found: Route, event: MessageStart, is_mended: bool) -> list[Chunk]:
+        """Report what is odd about where a message goes."""
+        header, span = self._header, (event.start, event.stop)
+        chunks = []
         if is_unlabelled(header):
             kind = "without_channel" if header.channel is None else "unknown_channel"
             place = "content" if found.kind is Kind.TEXT else "reasoning"
-            chunks += self._report(kind, event.start, event.stop, place=place)
+            chunks += self._report(kind, *span, place=place)
+        if header.is_tool_call and found.kind not in CALLS:
+            chunks += self._report("nameless_call", *span)
+        is_named = header.recipient in (found.name, FUNCTIONS + found.name)
+        if found.kind is Kind.FUNCTION and (is_mended or not is_named):
+            chunks += self._report("resolved_name", *span, name=found.name)
         if found.kind in CALLS and not self._shows(found):
-            chunks += self._report("hidden_call", event.start, event.stop)
-        return chunks + self._start(found)
+            chunks += self._report("hidden_call", *span)
+        return chunks
 
     def _delta(
         self, route: Route, event: ContentDelta, logprobs: Sequence[LogProbability] | None
@@ -421,6 +459,8 @@ class Turn(ClientStream):
         self._stop = event.stop
         if route.kind is _REASONING:
             self._reasoning_tokens += event.stop - event.start
+        if self._keeps_text:
+            self._texts.append(event.text)
         entries = None if logprobs is None else logprobs[event.start : event.stop]
         return self._text(route, event.text, entries)
 
@@ -428,20 +468,21 @@ class Turn(ClientStream):
         self._stop = event.stop
         if event.end is EndKind.TRUNCATED:
             return []
+        # A prompt's message may end in any way: only what the assistant has sampled ends sampling.
+        self._has_returned = event.end is EndKind.RETURN and self._has_spoken
         return self._close_message(route, event.complete or route.kind not in CALLS)
 
-    def _fault(self, event: Malformed) -> list[Chunk]:
-        if event.error.kind is FaultKind.TRUNCATED_IN_HEADER and self._route is None:
+    def _fault(self, event: Malformed, logprobs: Sequence[LogProbability] | None) -> list[Chunk]:
+        kind = event.error.kind
+        if kind is FaultKind.TRUNCATED_IN_HEADER and self._route is None:
             self._is_cut_in_header = True
-        problem = Problem(
-            event.error.kind.value,
-            str(event.error),
-            event.start,
-            event.stop,
-            event.text,
-            self._choice,
+        chunks = self._tell(
+            Problem(kind.value, str(event.error), event.start, event.stop, event.text, self._choice)
         )
-        return self._tell(problem)
+        if kind not in _STRAY or not event.text:
+            return chunks
+        self._held.append((event, logprobs))
+        return chunks + self._close_open_message("stop")
 
     def _close_open_message(self, reason: Reason) -> list[Chunk]:
         route = self._route
@@ -452,10 +493,24 @@ class Turn(ClientStream):
 
     def _close_message(self, route: Route, is_complete: bool) -> list[Chunk]:
         self._route = None
-        chunks = self._end(route, is_complete)
-        if route.kind in CALLS and not is_complete:
-            return chunks + self._report("incomplete_call", self._stop, self._stop)
+        if route.kind not in CALLS:
+            return self._end(route, is_complete)
+        if not is_complete:
+            end = self._end(route, is_complete)
+            return end + self._report("incomplete_call", self._stop, self._stop)
         self._complete_calls += self._is_for_client(route)
+        return self._close_complete_call(route)
+
+    def _close_complete_call(self, route: Route) -> list[Chunk]:
+        arguments = "".join(self._texts)
+        chunks = []
+        if lack_arguments(route, self._header, arguments):
+            # JSON is wanted, and client libraries fail on an empty text.
+            self._texts.append(NO_ARGUMENTS)
+            chunks += self._text(route, NO_ARGUMENTS, None)
+        chunks += self._end(route, True)
+        if lack_json(self._header, arguments, self._tools):
+            chunks += self._report(ARGUMENTS_NOT_JSON, self._stop, self._stop)
         return chunks
 
     def _reasoning_tokens_of(self, usage: Usage) -> int:
@@ -465,13 +520,15 @@ class Turn(ClientStream):
     # -- Problems --
 
     def _report(self, kind: str, start: int, stop: int, **words: str) -> list[Chunk]:
-        sentence = _SENTENCES[kind].format(header=self._header, start=start, stop=stop, **words)
+        sentence = sentence_of(kind, self._header, start, stop, **words)
         return self._tell(Problem(kind, sentence, start, stop, choice=self._choice))
 
     def _tell(self, problem: Problem) -> list[Chunk]:
         if self._on_problem is not None:
             self._on_problem(problem)
-        return self._problem(problem) if self._show_problems else []
+        if not self._show_problems:
+            return []
+        return self._problem(problem.without_words() if self._hides_reasoning else problem)
 
     # -- What an adapter adds --
 
@@ -482,6 +539,10 @@ class Turn(ClientStream):
     def _is_for_client(self, route: Route) -> bool:
         """Whether the client has to make the call."""
         return route.kind is Kind.FUNCTION
+
+    def _keeps(self, route: Route) -> bool:
+        """Whether the text of such a message is needed when it ends."""
+        return route.kind in CALLS
 
     @abstractmethod
     def _begin(self) -> list[Chunk]:

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import ClassVar
 
-    from harmony_stream.adapters.turn import Chunk, Problem, Reason, Usage
+    from harmony_stream.adapters.problems import Problem
+    from harmony_stream.adapters.turn import Chunk, Reason, Usage
 
 PROBLEM = "data-harmony-problem"
 """Type of the chunks that tell a client of problems, if it asked for them."""

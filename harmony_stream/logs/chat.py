@@ -1,7 +1,8 @@
 """Messages as chat completions have them: what trainers and the model's chat template read.
 
 Thinking is a message's `thinking`, as in the chat template of gpt-oss; calls are `tool_calls`;
-preambles and the answer are `content`.
+preambles and the answer are `content`. Where several messages become one text, a blank line is
+between them.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harmony_stream.messages import Role
+from harmony_stream.parsing.collect import BLANK_LINE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -45,10 +47,15 @@ def chat_messages(messages: Iterable[tuple[Header, str]]) -> list[dict[str, Any]
             number += 1
             chat[-1].setdefault("tool_calls", []).append(_call(header.recipient, text, call_id))
         elif header.is_reasoning:
-            chat[-1]["thinking"] = chat[-1].get("thinking", "") + text
+            chat[-1]["thinking"] = _joined(chat[-1].get("thinking", ""), text)
         else:
-            chat[-1]["content"] += text
+            chat[-1]["content"] = _joined(chat[-1]["content"], text)
     return chat
+
+
+def _joined(text: str, more: str) -> str:
+    """The texts of two messages as one; nothing is between them if one is empty."""
+    return BLANK_LINE.join(filter(None, (text, more)))
 
 
 def _call(recipient: str, arguments: str, call_id: str) -> dict[str, Any]:

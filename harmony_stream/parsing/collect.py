@@ -19,10 +19,14 @@ from harmony_stream.parsing.events import (
 from harmony_stream.parsing.parser import EventParser
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from harmony_stream.header import Header
     from harmony_stream.vocabulary import Vocabulary
+
+
+BLANK_LINE = "\n\n"
+"""What goes between the texts of two messages where they become one text."""
 
 
 @attrs.frozen
@@ -31,7 +35,8 @@ class ToolCall:
 
     Attributes:
         name: the recipient as it stood in the header: `functions.get_weather`, `browser.search`.
-        arguments: the content as it stands; whether it is JSON is for the caller to see.
+        arguments: the content as it was sampled, "" if there is none; whether it is JSON is for the
+            caller to see. (Client streams send `{}` for a complete call without arguments.)
         complete: whether the call came to its end. If not, it must not be executed.
         index: the ordinal of its message in the stream.
         data_type: `json` or `code`, or None if the header does not say.
@@ -55,6 +60,11 @@ class Completion:
         ends: how each of them ended, in the same order.
         problems: what broke the format, in order; empty for a well-formed stream.
         events: all of them, adjacent text joined.
+
+    These four hold all that was sampled. The properties below count only what came up to the first
+    `<|return|>`, which ends sampling; what an engine samples after it is in `after_return`. (A
+    `<|call|>` ends sampling too, but a log of an agent's loop goes on after it with the result.)
+    Where several messages become one text, a blank line is between them.
 
     >>> completion = parse([200005, 35644, 200008, 12194, 200007, 200006, 173781,
     ...                     200005, 17196, 200008, 13225, 200002])
@@ -96,14 +106,21 @@ class Completion:
     def tool_calls(self) -> tuple[ToolCall, ...]:
         """The calls, on whatever channel they were made."""
         return tuple(
-            _tool_call(message, end)
-            for message, end in zip(self.messages, self.ends, strict=True)
-            if end.header.is_tool_call
+            _tool_call(message, end) for message, end in self._answered() if end.header.is_tool_call
         )
 
+    @property
+    def after_return(self) -> tuple[Message, ...]:
+        """The messages that were sampled after `<|return|>`: they are no part of the answer."""
+        return self.messages[_count_of_answer(self.ends) :]
+
+    def _answered(self) -> Iterator[tuple[Message, MessageEnd]]:
+        count = _count_of_answer(self.ends)
+        return zip(self.messages[:count], self.ends[:count], strict=True)
+
     def _joined(self, belongs: Callable[[Header], bool]) -> str:
-        pairs = zip(self.messages, self.ends, strict=True)
-        return "".join(_text(message) for message, end in pairs if belongs(end.header))
+        texts = (_text(message) for message, end in self._answered() if belongs(end.header))
+        return BLANK_LINE.join(filter(None, texts))
 
     def to_dict(self) -> dict[str, Any]:
         """Messages, ends and problems as JSON-ready values."""
@@ -112,6 +129,19 @@ class Completion:
             "ends": [end.to_dict() for end in self.ends],
             "problems": [problem.to_dict() for problem in self.problems],
         }
+
+
+def _count_of_answer(ends: tuple[MessageEnd, ...]) -> int:
+    """How many messages came up to the first `<|return|>`.
+
+    A prompt's message may end in any way: only what the assistant has sampled ends sampling.
+    """
+    has_spoken = False
+    for count, end in enumerate(ends, 1):
+        has_spoken |= end.role is Role.ASSISTANT
+        if has_spoken and end.end is EndKind.RETURN:
+            return count
+    return len(ends)
 
 
 def _text(message: Message) -> str:

@@ -4,8 +4,10 @@ The models of openai and ag-ui take unknown fields without a word, so `unknown_f
 they have read. Every stream goes over the wire: it is framed, cut in odd places, and decoded.
 """
 
+import re
 import typing
 
+import attrs
 import openai
 from ag_ui.core import Event as AgUiEvent
 from openai._types import omit
@@ -18,7 +20,15 @@ from pydantic_ai.ui.vercel_ai import response_types as ui
 from strategies import tokens_of
 
 from harmony_stream.adapters import sse
-from harmony_stream.parsing.events import ContentDelta, MessageEnd
+from harmony_stream.header import Header
+from harmony_stream.messages import Role
+from harmony_stream.parsing.events import (
+    ContentDelta,
+    EndKind,
+    Malformed,
+    MessageEnd,
+    MessageStart,
+)
 from harmony_stream.parsing.parser import EventParser
 
 VERSION = tuple(map(int, openai.__version__.split(".")[:2]))
@@ -239,12 +249,82 @@ def _blocks(chunks, start, delta, end, text_keys, name_key):
 
 # -- The parser's own word --
 
+# Faults whose text is text of the stream.
+STRAY = ("expected_start", "unparsed_header_text", "unknown_role")
+
+
+@attrs.define
+class Said:
+    """A message as the parser read it, or text outside of all messages, without an end."""
+
+    header: Header
+    text: str = ""
+    end: MessageEnd | None = None
+
+
+def said(events):
+    """All that belongs to the answer, in order: up to what the assistant ended by `<|return|>`."""
+    found, has_spoken, strays = [], False, []
+    for event in events:
+        match event:
+            case MessageStart(header=header):
+                has_spoken |= header.role is Role.ASSISTANT
+                found += [
+                    Said(Header(Role.ASSISTANT), stray.text)
+                    for stray in strays
+                    if header.role is Role.ASSISTANT or stray.start < event.start
+                ]
+                strays = []
+                found.append(Said(header))
+            case ContentDelta():
+                found[-1].text += event.text
+            case MessageEnd():
+                found[-1].end = event
+                if event.end is EndKind.RETURN and has_spoken:
+                    break
+            case Malformed() if event.text and event.error.kind in STRAY:
+                strays.append(event)
+    return found + [Said(Header(Role.ASSISTANT), stray.text) for stray in strays]
+
+
+def texts_of(events, belongs):
+    """The texts of the messages whose header passes; those without text do not count."""
+    return [each.text for each in said(events) if each.text and belongs(each.header)]
+
 
 def spoken(events, belongs):
-    """The joined text of the messages whose header passes."""
-    deltas = (event for event in events if isinstance(event, ContentDelta))
-    return "".join(event.text for event in deltas if belongs(event.header))
+    """The same as one text, as clients have it where messages are not apart."""
+    return "\n\n".join(texts_of(events, belongs))
 
 
-def ends_of(events):
-    return [event for event in events if isinstance(event, MessageEnd)]
+def names_nothing(recipient):
+    return re.fullmatch(r"(?i:functions?[./:]+|[./:+-])*", recipient) is not None
+
+
+def as_text(header):
+    """The header of what is sent as text: a call of no name goes where its channel says."""
+    if header.recipient is not None and names_nothing(header.recipient):
+        return attrs.evolve(header, recipient=None)
+    return header
+
+
+BUILT_IN = ("python", "browser.search", "browser.open", "browser.find")
+
+
+def calls_in(events, hidden=(), reason=None):
+    """Name and arguments of each call in the answer, as clients have to get them."""
+    return [
+        (each.header.recipient, arguments_of(each, reason))
+        for each in said(events)
+        if as_text(each.header).is_tool_call and each.header.recipient not in hidden
+    ]
+
+
+def arguments_of(call, reason):
+    """What was sampled; an object where a complete call of a function says nothing."""
+    is_open = call.end is None or call.end.end is EndKind.TRUNCATED
+    is_complete = reason == "tool_calls" if is_open else call.end.complete
+    takes_json = call.header.data_type in (None, "json")
+    is_function = call.header.recipient not in BUILT_IN
+    is_blank = not call.text.strip()
+    return call.text + "{}" * (is_complete and takes_json and is_function and is_blank)

@@ -51,12 +51,14 @@ TEXT, THOUGHT = ("text", None, "Four."), ("reasoning", None, "Hm.")
 NOT_JSON = {
     "no JSON": "ls -R",
     "not a number": '{"a": NaN}',
+    "nested too deeply": "[" * 5_000 + "]" * 5_000,
+    "nested one level too deeply": "[" * 501 + "]" * 501,
+}
+# JSON, but none that Python, or a client, can read.
+NOT_SENT = {
     "a number beyond floats": "1e999",
     "a number with too many digits": "1" * 5000,
     "half a character": '"\\ud83e"',
-    "nested too deeply": "[" * 5_000 + "]" * 5_000,
-    "nested too deeply to be sent": "[" * 950 + "]" * 950,
-    "nothing": "",
 }
 
 TURNS = {
@@ -78,11 +80,47 @@ TURNS = {
     "a text cut off": Turn("<|channel|>final<|message|>Four.", [TEXT]),
     "text without a channel": Turn("<|message|>Four.", [TEXT], reported=["without_channel"]),
     "a prompt in the stream": Turn("<|end|><|start|>user<|message|>What?<|end|>", []),
+    "a call without arguments": Turn(
+        CALL + " <|call|>", [("call", "f", " {}")], [{}], ["arguments_not_json"]
+    ),
+    "another tool without arguments": Turn(
+        EXEC + "<|call|>", [("call", "container.exec", "{}")], [{}]
+    ),
+    "code without a line": Turn(CODE + "<|call|>", [("call", "python", "")], [""]),
+    "a call without arguments that was cut off": Turn(
+        CALL, [("call", "f", "")], ["cut off"], ["incomplete_call"]
+    ),
+    "a name that is spelled otherwise": Turn(
+        "<|channel|>commentary to=functions.functions.F <|constrain|>json<|message|>{}<|call|>",
+        [("call", "f", "{}")],
+        [{}],
+        ["resolved_name"],
+        {"tools": ["f"]},
+    ),
+    "a call of no name": Turn(
+        "<|channel|>analysis to=functions.<|message|>Hm.<|call|>",
+        [THOUGHT],
+        reported=["nameless_call"],
+    ),
+    "more after the answer": Turn(
+        f"{ANSWER}<|start|>assistant{CALL}1<|call|>", [TEXT], reported=["after_return"]
+    ),
+    "text that belongs to no message": Turn(
+        f"<|channel|>final<|message|>Four.<|end|>Five.<|start|>assistant{ANSWER}",
+        [TEXT, ("text", None, "Five."), TEXT],
+        reported=["expected_start"],
+    ),
+    **{
+        f"arguments that are {name}": Turn(
+            f"{CALL}{text}<|call|>", [("call", "f", text)], ["not JSON"], ["arguments_not_json"]
+        )
+        for name, text in NOT_JSON.items()
+    },
     **{
         f"arguments that are {name}": Turn(
             f"{CALL}{text}<|call|>", [("call", "f", text)], ["not JSON"]
         )
-        for name, text in NOT_JSON.items()
+        for name, text in NOT_SENT.items()
     },
 }
 
@@ -116,14 +154,10 @@ def inputs_of(chunks):
 
 
 def test_the_deepest_arguments_that_pass_can_still_be_sent():
-    depth = max(n for n in range(700, 1000, 5) if parses("[" * n + "]" * n))
-    chunks = run(ui_messages(), events_of(f"{CALL}{'[' * depth}{']' * depth}<|call|>"))
+    chunks = run(ui_messages(), events_of(f"{CALL}{'[' * 500}{']' * 500}<|call|>"))
+    [chunk] = inputs_of(chunks)
+    assert chunk["type"] == "tool-input-available"
     json.dumps({"in": {"a": chunks}})
-
-
-def parses(text):
-    [chunk] = inputs_of(run(ui_messages(), events_of(f"{CALL}{text}<|call|>")))
-    return chunk["type"] == "tool-input-available"
 
 
 # -- Tools --

@@ -60,7 +60,7 @@ TURNS = {
     "nothing at all": Turn(""),
     "a preamble is content": Turn(
         "<|channel|>commentary<|message|>Let me look.<|end|><|start|>assistant" + ANSWER,
-        "Let me look.Four.",
+        "Let me look.\n\nFour.",
     ),
     "a call": Turn(
         THINK + CALL + '{"a":1}<|call|>', "", "Hm.", [("f", '{"a":1}')], finish_reason="tool_calls"
@@ -71,7 +71,87 @@ TURNS = {
         finish_reason="tool_calls",
     ),
     "a call without arguments": Turn(
-        CALL + "<|call|>", calls=[("f", "")], finish_reason="tool_calls"
+        CALL + "<|call|>",
+        calls=[("f", "{}")],
+        finish_reason="tool_calls",
+        reported=["arguments_not_json"],
+    ),
+    "a call without arguments of a tool in another namespace": Turn(
+        "<|channel|>commentary to=knots.sum<|message|> \n<|call|>",
+        calls=[("knots.sum", " \n{}")],
+        finish_reason="tool_calls",
+    ),
+    "code without a line stays empty": Turn(
+        "<|channel|>analysis to=python code<|message|><|call|>",
+        calls=[("python", "")],
+        finish_reason="tool_calls",
+        options={"tools": ["python"]},
+    ),
+    "a call without arguments that was cut off": Turn(
+        CALL, calls=[("f", "")], finish_reason="length", reported=["incomplete_call"]
+    ),
+    "a call without arguments that is complete if the engine says so": Turn(
+        CALL + " ",
+        calls=[("f", " {}")],
+        finish_reason="tool_calls",
+        reported=["arguments_not_json"],
+        reason="tool_calls",
+    ),
+    "arguments that are not JSON": Turn(
+        CALL + "{'a': 1}<|call|>",
+        calls=[("f", "{'a': 1}")],
+        finish_reason="tool_calls",
+        reported=["arguments_not_json"],
+    ),
+    "hidden arguments that are not JSON": Turn(
+        "<|channel|>analysis to=browser.search json<|message|>tides<|call|>",
+        reported=["hidden_call", "arguments_not_json"],
+    ),
+    "a name with its type glued to it": Turn(
+        "<|channel|>commentary to=functions.shelljson<|message|>{}<|call|>",
+        calls=[("shell", "{}")],
+        finish_reason="tool_calls",
+        reported=["resolved_name"],
+        options={"tools": ["shell"]},
+    ),
+    "a name with its type glued to it, and nothing declared": Turn(
+        "<|channel|>commentary to=functions.shelljson<|message|>{}<|call|>",
+        calls=[("shelljson", "{}")],
+        finish_reason="tool_calls",
+    ),
+    "a call of no name is text on its channel": Turn(
+        "<|channel|>commentary to=functions.<|message|>Look.<|call|><|start|>assistant"
+        "<|channel|>analysis to=functions.<|message|>Hm.<|call|>",
+        "Look.",
+        "Hm.",
+        reported=["nameless_call", "nameless_call"],
+    ),
+    "a call of no name that is not even on a channel": Turn(
+        "<|start|>assistant to=functions.<|message|>Look.<|call|>",
+        reasoning="Look.",
+        reported=["nameless_call"],
+        options={"unlabelled": Unlabelled(without_channel="reasoning")},
+    ),
+    "more after the answer": Turn(
+        f"{ANSWER}<|start|>user<|message|>And?<|end|><|start|>assistant{ANSWER}Stray.",
+        "Four.",
+        reported=["after_return"],
+    ),
+    "more after the answer, cut off": Turn(
+        f"{ANSWER}<|start|>assistant{CALL}1", "Four.", reported=["after_return"], reason="length"
+    ),
+    "a call after the answer": Turn(
+        f"{THINK}{ANSWER}<|start|>assistant{CALL}1<|call|>",
+        "Four.",
+        "Hm.",
+        reported=["after_return"],
+        reason="tool_calls",
+    ),
+    "a prompt's message may end in any way": Turn(
+        f"<|end|><|start|>user<|message|>2 + 2?<|return|><|start|>assistant{ANSWER}", "Four."
+    ),
+    "a limit that was hit at the end of the answer": Turn(
+        ANSWER, "Four.", finish_reason="length", reason="length"
     ),
     "two calls of one function": Turn(
         f"{CALL}1<|call|><|start|>assistant{CALL}2<|call|>",
@@ -162,8 +242,33 @@ TURNS = {
     "a prompt in the stream": Turn("<|end|><|start|>user<|message|>What?<|end|>"),
     "text that belongs to no message": Turn(
         "<|channel|>final<|message|>Four.<|end|>So ends it.<|start|>assistant" + ANSWER,
-        "Four.Four.",
+        "Four.\n\nSo ends it.\n\nFour.",
         reported=["expected_start"],
+    ),
+    "text that belongs to no message, as reasoning": Turn(
+        "<|channel|>final<|message|>Four.<|end|>So ends it.<|start|>assistant" + ANSWER,
+        "Four.\n\nFour.",
+        "So ends it.",
+        reported=["expected_start"],
+        options={"unlabelled": Unlabelled(without_channel="reasoning")},
+    ),
+    "texts are apart, thoughts too": Turn(
+        f"{THINK}{THINK}<|channel|>commentary<|message|>Plan.<|end|><|start|>assistant"
+        f"<|channel|>commentary<|message|><|end|><|start|>assistant{THINK}{ANSWER}",
+        "Plan.\n\nFour.",
+        "Hm.\n\nHm.\n\nHm.",
+    ),
+    "a message without text is not set apart": Turn(
+        f"<|channel|>commentary<|message|><|end|><|start|>assistant{ANSWER}<|start|>assistant"
+        "<|channel|>final<|message|>",
+        "Four.",
+        reported=["after_return"],
+    ),
+    "texts are glued together if wanted": Turn(
+        f"<|channel|>commentary<|message|>Plan.<|end|><|start|>assistant{THINK}{THINK}{ANSWER}",
+        "Plan.Four.",
+        "Hm.Hm.",
+        options={"separator": ""},
     ),
 }
 
@@ -504,7 +609,7 @@ DELTAS = cases(CASES / "text_chunks.json", "chat_deltas_per_chunk")
 
 @pytest.mark.parametrize("case", DELTAS.values(), ids=list(DELTAS))
 def test_each_chunk_of_text_gives_the_deltas_that_other_servers_give(case):
-    parser, stream = EventParser(), stream_of()
+    parser, stream = EventParser(), stream_of(separator="")
     for text, wanted in zip(case["chunks"], case["chat_deltas_per_chunk"], strict=True):
         chunks = [chunk for event in parser.feed_text(text) for chunk in stream.feed(event)]
         assert joined_deltas(chunks) == wanted

@@ -605,7 +605,6 @@ ITEM_ERRORS = [
     (OUTPUT, "input[1].call_id", "is the id of no earlier call"),
     ({**OUTPUT, "call_id": None}, "input[1].call_id", "is no string"),
     ({**CALL, "name": ""}, "input[1].name", "is empty"),
-    ({**CALL, "status": "incomplete"}, "input[1].status", "was cut off; leave the item out"),
     ({"type": "custom_tool_call", "name": "sh"}, "input[1].input", "is no string"),
     ({"type": "code_interpreter_call", "code": None}, "input[1].code", "is no string"),
     ({"type": "code_interpreter_call", "code": "1", "outputs": [{"type": "image"}]},
@@ -616,7 +615,6 @@ ITEM_ERRORS = [
     ({"type": "web_search_call", "action": {"type": "search", "queries": ["a", "b"]}},
      "input[1].action.queries", "one item for each query"),
     ({"type": "mcp_call", "server_label": "", "name": "a"}, "input[1].server_label", "is empty"),
-    ({"type": "mcp_call", "status": "incomplete"}, "input[1].status", "was cut off"),
 ]  # fmt: skip
 
 
@@ -627,6 +625,45 @@ def test_an_input_item_without_a_place_in_harmony_is_refused(item, field, says):
     assert (caught.value.index, caught.value.field) == (1, field)
     assert says in str(caught.value)
     assert caught.value.remedy
+
+
+CUT_OFF = [
+    {**CALL, "status": "incomplete"},
+    {"type": "custom_tool_call", "name": "sh", "input": "l", "status": "incomplete"},
+    {"type": "code_interpreter_call", "code": "1 +", "status": "incomplete"},
+    {"type": "web_search_call", "action": {"type": "search", "query": "ti"}, "status": "failed"},
+    {"type": "web_search_call", "action": {"type": "search"}, "status": "incomplete"},
+    {
+        "type": "mcp_call",
+        "server_label": "a",
+        "name": "b",
+        "arguments": "{",
+        "status": "incomplete",
+    },
+]
+
+
+@pytest.mark.parametrize("item", CUT_OFF)
+def test_a_call_that_was_cut_off_is_left_out_and_told(item):
+    left_out = []
+    items = [{"type": "message", **QUESTION}, item, {"role": "assistant", "content": "Yes."}]
+    conversation = conversation_from_responses(items, on_left_out=left_out.append)
+    assert conversation == conversation_from_responses([items[0], items[2]])
+    assert conversation == conversation_from_responses(items)
+    [told] = left_out
+    assert (told.index, told.field, told.value) == (1, "input[1].status", item["status"])
+    assert "says that the call was cut off" in str(told)
+
+
+def test_a_result_of_a_call_that_was_cut_off_is_refused():
+    with pytest.raises(ConversationError, match=r"input\[1\]\.call_id .* was cut off; leave out"):
+        conversation_from_responses([{**CALL, "status": "incomplete"}, {**OUTPUT, "call_id": "c1"}])
+
+
+@pytest.mark.parametrize("name", ["functions.", "functions.functions.", ".", "function."])
+def test_a_name_that_names_nothing_is_refused(name):
+    with pytest.raises(ConversationError, match="names no function"):
+        chat(calling(name, id="c1"))
 
 
 # Options of the request, the path of the field at fault, and what the sentence says.
@@ -744,7 +781,9 @@ def turns(draw):
         return [*messages, assistant(draw(SOME_WORDS if messages else WORDS), "final")]
     preambles = draw(st.lists(SOME_WORDS, max_size=1))
     messages += [assistant(text, "commentary") for text in preambles]
-    calls = [assistant(draw(WORDS), "commentary", to, "<|constrain|>json") for to in recipients]
+    # A call without arguments comes back with `{}`, which clients are given.
+    arguments = WORDS.filter(str.strip)
+    calls = [assistant(draw(arguments), "commentary", to, "<|constrain|>json") for to in recipients]
     return messages + calls
 
 

@@ -105,6 +105,44 @@ TURNS = {
     "a declared python is a function": Turn(
         f"{CODE}1+1<|call|>", [function("1+1", name="python")], options={"tools": ["python"]}
     ),
+    "a call without arguments": Turn(
+        CALL + " <|call|>", [function(" {}")], reported=["arguments_not_json"]
+    ),
+    "another tool without arguments": Turn(
+        "<|channel|>analysis to=container.exec<|message|><|call|>",
+        [tool("container", "exec", "{}")],
+    ),
+    "code without a line": Turn(f"{CODE}<|call|>", [code("")]),
+    "a search without arguments": Turn(
+        browse("search", ""), [search({"type": "search", "query": ""})]
+    ),
+    "a call without arguments that was cut off": Turn(
+        CALL, [function("", "incomplete")], "incomplete", ["incomplete_call"]
+    ),
+    "a name in another namespace than the declared one": Turn(
+        "<|channel|>commentary to=function.f<|message|>1<|call|>",
+        [function("1")],
+        reported=["resolved_name"],
+        options={"tools": ["f", "g"]},
+    ),
+    "a call of no name": Turn(
+        "<|channel|>commentary to=functions.<|message|>Look.<|call|><|start|>assistant"
+        "<|channel|>analysis to=.<|message|>Hm.<|call|>",
+        [message("Look.", "commentary"), reasoning("Hm.")],
+        reported=["nameless_call", "nameless_call"],
+    ),
+    "more after the answer": Turn(
+        f"{ANSWER}<|start|>assistant{CALL}1", [message("Four.")], reported=["after_return"]
+    ),
+    "text that belongs to no message": Turn(
+        f"<|channel|>final<|message|>Four.<|end|>Five.<|start|>assistant{ANSWER}",
+        [message("Four."), message("Five."), message("Four.")],
+        reported=["expected_start"],
+    ),
+    "texts of two messages are two items": Turn(
+        f"{THINK}{THINK}<|channel|>commentary<|message|>Plan.<|end|><|start|>assistant{ANSWER}",
+        [reasoning("Hm."), reasoning("Hm."), message("Plan.", "commentary"), message("Four.")],
+    ),
     "a search": Turn(
         browse("search", '{"query": "tides"}'), [search({"type": "search", "query": "tides"})]
     ),

@@ -55,7 +55,14 @@ TOOLS = [
     ("functions.f", {"functions.f"}, Route(Kind.FUNCTION, "functions.f")),
     ("functions.python", (), Route(Kind.FUNCTION, "python")),
     ("functions.browser.search", (), Route(Kind.FUNCTION, "browser.search")),
-    ("functions.", (), Route(Kind.FUNCTION, "functions.")),
+    ("functions", (), Route(Kind.FUNCTION, "functions")),
+    ("all", {"all"}, Route(Kind.FUNCTION, "all")),
+    ("user", {"user"}, Route(Kind.FUNCTION, "user")),
+    ("assistant", {"assistant"}, Route(Kind.FUNCTION, "assistant")),
+    ("functions.assistant", {"assistant"}, Route(Kind.FUNCTION, "assistant")),
+    ("python", {"Python"}, Route(Kind.CODE, "python")),
+    ("function.f", (), Route(Kind.SERVER_TOOL, "f", "function")),
+    ("function.f", {"f"}, Route(Kind.FUNCTION, "f")),
     ("python", (), Route(Kind.CODE, "python")),
     ("python", {"python"}, Route(Kind.FUNCTION, "python")),
     ("browser.search", (), Route(Kind.WEB_SEARCH, "browser.search")),
@@ -77,10 +84,33 @@ def test_declared_names_go_first_bare_or_prefixed_then_built_in_tools(recipient,
     assert route(Header(ASSISTANT, None, "analysis", recipient), tools) == expected
 
 
-@pytest.mark.parametrize("recipient", [recipient for recipient, _, _ in TOOLS])
-def test_a_call_and_its_result_have_one_name(recipient):
-    result = route(Header(Role.TOOL, recipient, "commentary", "assistant"))
-    assert result.name == tool_route(recipient).full_name
+@pytest.mark.parametrize(("recipient", "tools"), [row[:2] for row in TOOLS])
+def test_a_call_and_its_result_have_one_name(recipient, tools):
+    result = route(Header(Role.TOOL, recipient, "commentary", "assistant"), tools)
+    assert result.name == tool_route(recipient, tools).full_name
+
+
+@pytest.mark.parametrize(
+    "recipient", ["functions.", "functions.functions.", ".", "..", "function."]
+)
+def test_a_call_of_no_name_goes_where_its_channel_says(recipient):
+    for channel in ("analysis", "commentary", "final", None, "thoughts"):
+        called, said = Header(ASSISTANT, None, channel, recipient), Header(ASSISTANT, None, channel)
+        assert route(called, {"f"}) == route(said)
+
+
+PLACES = [None, "assistant", "all", "user"]
+
+
+@pytest.mark.parametrize("recipient", PLACES)
+@pytest.mark.parametrize("channel", ["analysis", "commentary", "final", None, "thoughts"])
+def test_what_a_person_may_see_is_what_the_header_says(channel, recipient):
+    header = Header(ASSISTANT, None, channel, recipient)
+    if header.is_tool_call:
+        assert route(header).kind is Kind.FUNCTION
+    else:
+        assert (route(header).kind is Kind.TEXT) == header.is_visible
+        assert route(header).kind in (Kind.TEXT, Kind.REASONING)
 
 
 def test_text_that_no_known_channel_labels_goes_where_the_caller_says():

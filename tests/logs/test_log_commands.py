@@ -331,6 +331,17 @@ def test_chat_has_thinking_calls_and_answers(log):
     assert (third["record"], third["messages"], third["complete"]) == (3, [], False)
 
 
+def test_chat_keeps_the_texts_of_messages_apart(log):
+    preamble = "<|channel|>commentary<|message|>I moor it.<|end|>"
+    empty = "<|channel|>commentary<|message|><|end|>"
+    tokens = tokens_of(THINKING + TURN + preamble + TURN + empty + TURN + THINKING + TURN + ANSWER)
+    [record] = json_lines(converted(log(tokens), "chat"))
+
+    [message] = record["messages"]
+    assert message["content"] == "I moor it.\n\nThree boats are in. ⛵"
+    assert message["thinking"] == "The tide is out.\n\nThe tide is out."
+
+
 def test_standard_input_and_output_are_files_too(tmp_path):
     done = subprocess.run(
         [*COMMAND, "convert", "--to", "chat", "-o", "-", "-"],

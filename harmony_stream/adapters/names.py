@@ -1,0 +1,133 @@
+"""Names of tools as the model writes them, and the declared ones that they mean.
+
+gpt-oss repeats the namespace (`functions.functions.f`), glues the type to the name
+(`functions.fjson`) or puts a space in front of it (`to= functions.f`). Such a name is resolved to a
+declared one or to none: without declared names nothing is guessed.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import attrs
+
+from harmony_stream.header import KNOWN_CHANNELS
+from harmony_stream.messages import Role
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from harmony_stream.header import Header
+
+FUNCTIONS = "functions."
+"""The namespace of the functions that a request declares. Format guide, "Function calling"."""
+
+_EDGES = "./:+-"
+_NAMESPACE = re.compile(r"[./:+-]*(?:functions?[./:]+)*", re.IGNORECASE)
+
+# What may be glued to the end of a name: words that follow it in a header.
+_GLUED = ("json", "code", *KNOWN_CHANNELS)
+
+# A recipient with a space before, inside or after its `=`, and the word that follows it.
+_WORD = r"[\w./+:\ufffd-]+"
+_ADDRESS = re.compile(rf"\bto\s*=\s*(?P<first>{_WORD})(?:\s+(?P<second>{_WORD}))?")
+
+
+def bare_name(recipient: str) -> str:
+    """Return a name without the namespace of functions and without punctuation around it.
+
+    It is empty if the recipient names nothing.
+
+    >>> bare_name("functions.functions.f"), bare_name("Function.f:"), bare_name("functions.")
+    ('f', 'f', '')
+    """
+    return _NAMESPACE.sub("", recipient, count=1).rstrip(_EDGES)
+
+
+def declared_name(recipient: str, tools: Collection[str]) -> str | None:
+    """Return the one declared name that a recipient means, or None.
+
+    Case counts only if it decides between two declared names.
+
+    >>> declared_name("functions.shelljson", {"shell"}), declared_name("functions.F", {"f", "g"})
+    ('shell', 'f')
+    """
+    forms = list(_forms(bare_name(recipient)))
+    for fold in (str, str.casefold):
+        for form in forms:
+            found = [tool for tool in tools if fold(bare_name(tool)) == fold(form)]
+            if len(found) == 1:
+                return found[0]
+    return None
+
+
+def _forms(name: str) -> Iterator[str]:
+    """The name, then without each word that may be glued to its end."""
+    while name:
+        yield name
+        glued = next((word for word in _GLUED if name.casefold().endswith(word)), name)
+        name = name[: -len(glued)].rstrip(_EDGES)
+
+
+@attrs.frozen
+class Addressed:
+    """A header whose recipient a space had broken.
+
+    Attributes:
+        header: with the recipient.
+        left: of the words that no field took, those that are not the recipient either.
+    """
+
+    header: Header
+    left: str
+
+
+def addressed(
+    header: Header, left: str, header_text: str, tools: Collection[str]
+) -> Addressed | None:
+    """Return the header with the recipient that a space broke, if a declared name comes of it.
+
+    Args:
+        header: of the message.
+        left: the words of the header that no field took.
+        header_text: the header as it was written, if there are such words.
+        tools: the declared names.
+
+    >>> from harmony_stream.header import Header
+    >>> header = Header(Role.ASSISTANT, None, "commentary", None, "json")
+    >>> addressed(header, "functions.f", "commentary to= functions.f json", {"f"}).header.recipient
+    'functions.f'
+    """
+    if not tools or header.role is not Role.ASSISTANT:
+        return None
+    if not left and header.content_type is None:
+        return None
+    if header.recipient is not None and declared_name(header.recipient, tools):
+        return None
+    found = _ADDRESS.search(header_text if left else _address_of(header))
+    words = [word for word in found.groups() if word] if found else []
+    for count in range(1, len(words) + 1):
+        recipient = "".join(words[:count])
+        if declared_name(recipient, tools):
+            return _addressed(header, left, recipient, words[:count])
+    return None
+
+
+def _address_of(header: Header) -> str:
+    """The recipient, and behind it the word that was taken for the type.
+
+    Where there is no recipient, only a word with the namespace of functions can be one.
+    """
+    kind = str(header.content_type)
+    if header.recipient is None and not kind.startswith(FUNCTIONS):
+        return ""
+    return f"to={header.recipient or ''} {kind}"
+
+
+def _addressed(header: Header, left: str, recipient: str, words: list[str]) -> Addressed:
+    for word in words:
+        left = re.sub(rf"(\bto\s*)?(=\s*)?{re.escape(word)}", "", left, count=1)
+    kind = None if header.content_type in words else header.content_type
+    mended = attrs.evolve(header, recipient=recipient, content_type=kind)
+    return Addressed(mended, left.strip())

@@ -1,0 +1,100 @@
+"""Problems: what the server should know about a stream, and the client only if it asks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+if TYPE_CHECKING:
+    from harmony_stream.header import Header
+
+
+@attrs.frozen
+class Problem:
+    """What the server should know about, and the client only if it is asked for.
+
+    Attributes:
+        kind: a `FaultKind` of the parser, or one of the adapters' own: `without_channel`,
+            `unknown_channel` (text that no known channel labels), `hidden_call` (a call that this
+            protocol has no place for), `incomplete_call`, `arguments_not_json`, `resolved_name` (a
+            recipient taken for the declared name that it means), `nameless_call` (a call of no
+            name: it is sent as text), `unanswered_result` (a tool's answer to no call),
+            `after_return` (what was sampled after `<|return|>`, which is not sent).
+        message: a sentence.
+        start, stop: the tokens at fault.
+        text: text that belongs to no message, else "".
+        choice: the choice in whose stream it happened.
+    """
+
+    kind: str
+    message: str
+    start: int
+    stop: int
+    text: str = ""
+    choice: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields as JSON-ready values.
+
+        >>> Problem("hidden_call", "a call", 3, 9).to_dict()["kind"]
+        'hidden_call'
+        """
+        return attrs.asdict(self)
+
+    def without_words(self) -> Problem:
+        """Return kind and place alone, for clients that must not see the model's reasoning.
+
+        Sentences quote what the model wrote, which may be reasoning.
+
+        >>> Problem("expected_start", "token 3 ('secret') ...", 3, 9, "secret").without_words()
+        Problem(kind='expected_start', message='expected_start at positions 3 to 9', start=3, \
+stop=9, text='', choice=0)
+        """
+        sentence = f"{self.kind} at positions {self.start} to {self.stop}"
+        return attrs.evolve(self, message=sentence, text="")
+
+
+_SENTENCES = {
+    "without_channel": "text without a channel, at positions {start} to {stop}, goes to {place}",
+    "unknown_channel": (
+        "text on the unknown channel {header.channel!r}, at positions {start} to {stop}, "
+        "goes to {place}"
+    ),
+    "hidden_call": (
+        "the call of {header.recipient!r}, at positions {start} to {stop}, is not shown: "
+        "it is no function of the client's"
+    ),
+    "incomplete_call": (
+        "the call of {header.recipient!r} ended at position {stop} without its end token: "
+        "it must not be executed"
+    ),
+    "arguments_not_json": (
+        "the arguments of the call of {header.recipient!r}, which ended at position {stop}, "
+        "are not JSON"
+    ),
+    "resolved_name": (
+        "the recipient {header.recipient!r}, at positions {start} to {stop}, is taken for the "
+        "declared {name!r}"
+    ),
+    "nameless_call": (
+        "the recipient {header.recipient!r}, at positions {start} to {stop}, names no tool: "
+        "the message is sent as text"
+    ),
+    "unanswered_result": (
+        "the tool message of {header.name!r}, at positions {start} to {stop}, answers no call "
+        "that is open"
+    ),
+    "after_return": (
+        "what was sampled after <|return|>, at positions {start} to {stop}, is not sent"
+    ),
+}
+
+
+def sentence_of(kind: str, header: Header | None, start: int, stop: int, **words: str) -> str:
+    """Return the sentence of a problem that an adapter finds.
+
+    >>> sentence_of("after_return", None, 7, 9)
+    'what was sampled after <|return|>, at positions 7 to 9, is not sent'
+    """
+    return _SENTENCES[kind].format(header=header, start=start, stop=stop, **words)

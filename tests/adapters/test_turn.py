@@ -1,0 +1,343 @@
+"""What all four client streams make of words outside of messages, and of what follows an answer."""
+
+import attrs
+import pytest
+from clients import (
+    calls_of,
+    events_of,
+    read_ag_ui,
+    read_chat,
+    read_response,
+    read_ui_messages,
+    run,
+    text_of,
+)
+
+from harmony_stream.adapters import (
+    AgUiStream,
+    ChatCompletionStream,
+    ResponseStream,
+    UiMessageStream,
+    Unlabelled,
+    Usage,
+    counted_ids,
+)
+from harmony_stream.errors import FaultKind, HarmonyParseError
+from harmony_stream.header import Header
+from harmony_stream.messages import Role
+from harmony_stream.parsing.events import (
+    ContentDelta,
+    EndKind,
+    Malformed,
+    MessageEnd,
+    MessageStart,
+)
+
+THINK = "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant"
+PLAN = "<|channel|>commentary<|message|>Plan.<|end|><|start|>assistant"
+CALL = "<|channel|>commentary to=functions.f <|constrain|>json<|message|>"
+ANSWER = "<|channel|>final<|message|>Four.<|return|>"
+
+
+# -- One shape for what the four clients have --
+
+
+@attrs.frozen
+class Heard:
+    """What a client has: its texts, its thoughts and its calls."""
+
+    texts: list
+    thoughts: list
+    calls: list
+
+
+def chat(chunks):
+    message = read_chat(chunks)["choices"][0]["message"]
+    texts = [text for text in message["content"].split("\n\n") if text]
+    thoughts = [text for text in (message.get("reasoning") or "").split("\n\n") if text]
+    return Heard(texts, thoughts, calls_of(message))
+
+
+def responses(chunks):
+    output = read_response(chunks)["output"]
+    of_kind = lambda kind: [item for item in output if item["type"] == kind]  # noqa: E731
+    calls = [(item["name"], item["arguments"]) for item in of_kind("function_call")]
+    texts, thoughts = of_kind("message"), of_kind("reasoning")
+    return Heard(list(map(text_of, texts)), list(map(text_of, thoughts)), calls)
+
+
+def blocks(read, text, thought, call):
+    def heard(chunks):
+        found = read(chunks)
+        calls = [(name, content) for kind, name, content in found if kind == call]
+        texts, thoughts = (
+            [content for kind, _, content in found if kind == wanted] for wanted in (text, thought)
+        )
+        return Heard(texts, thoughts, calls)
+
+    return heard
+
+
+STREAMS = {
+    "chat": (
+        lambda hides=False, **options: ChatCompletionStream(
+            "m", reasoning_key=None if hides else "reasoning", **options
+        ),
+        chat,
+    ),
+    "responses": (
+        lambda hides=False, **options: ResponseStream("m", hide_reasoning=hides, **options),
+        responses,
+    ),
+    "AG-UI": (
+        lambda hides=False, **options: AgUiStream("t", "r", hide_reasoning=hides, **options),
+        blocks(read_ag_ui, "TEXT_MESSAGE", "REASONING_MESSAGE", "TOOL_CALL"),
+    ),
+    "UI messages": (
+        lambda hides=False, **options: UiMessageStream(hide_reasoning=hides, **options),
+        blocks(read_ui_messages, "text", "reasoning", "tool-input"),
+    ),
+}
+each_stream = pytest.mark.parametrize(("stream_of", "heard"), STREAMS.values(), ids=list(STREAMS))
+
+
+def heard_of(stream_of, heard, events, **options):
+    """What a client has, and the kinds of the problems that the server was told."""
+    problems = []
+    stream = stream_of(ids=counted_ids(), on_problem=problems.append, **options)
+    return heard(run(stream, events)), [problem.kind for problem in problems]
+
+
+# -- Words outside of messages --
+
+
+def fault(kind, text="", start=0, stop=1, written=""):
+    error = HarmonyParseError(kind, start, None, "word", "ROLE", written, ("<|message|>",))
+    return Malformed(error, text, start, stop)
+
+
+def message(header, text, start=4, end=EndKind.END, words=""):
+    """A message, and before it the fault of the words in its header."""
+    deltas = [ContentDelta(header, 0, text, start + 3, start + 4)] if text else []
+    stop = start + 4
+    faults = [fault(UNPARSED, words, start + 1, start + 2)] if words else []
+    return [
+        *faults,
+        MessageStart(header, 0, start, start + 3),
+        *deltas,
+        MessageEnd(header, 0, end, True, stop, stop + 1),
+    ]
+
+
+ASKED = Header(Role.USER)
+ANSWERED = Header(Role.ASSISTANT, None, "final")
+RETURNED = Header(Role.TOOL, "functions.f", "commentary", "assistant")
+UNPARSED, UNKNOWN = FaultKind.UNPARSED_HEADER_TEXT, FaultKind.UNKNOWN_ROLE
+EXPECTED = FaultKind.EXPECTED_START
+
+# events, the texts that a client has
+WORDS = [
+    (message(ANSWERED, "Yes.", words="Let me look."), ["Let me look.", "Yes."]),
+    ([fault(UNPARSED, "Let me look."), *message(ANSWERED, "Yes.")], ["Let me look.", "Yes."]),
+    ([fault(UNKNOWN, "Sure."), *message(ANSWERED, "Yes.")], ["Sure.", "Yes."]),
+    ([fault(EXPECTED, "Sure."), *message(ANSWERED, "Yes.")], ["Sure.", "Yes."]),
+    ([*message(ANSWERED, "Yes."), fault(EXPECTED, "So.", 9, 10)], ["Yes.", "So."]),
+    ([fault(UNPARSED, "Sure."), fault(FaultKind.EMPTY_CHANNEL), *message(ANSWERED, "Yes.")],
+     ["Sure.", "Yes."]),
+    ([fault(EXPECTED, "Sure."), *message(ANSWERED, "Yes.", words="Now")], ["Sure.", "Now", "Yes."]),
+    ([fault(UNPARSED, "Sure.")], ["Sure."]),
+    # Words between messages may be the answer; those in a header of another's message are not.
+    ([*message(ASKED, "2?"), fault(EXPECTED, "Two.", 9, 10), *message(ASKED, "3?", 11)], ["Two."]),
+    ([fault(EXPECTED, "Two."), *message(ASKED, "3?", 4, words="I ask.")], ["Two."]),
+    ([*message(ASKED, "2 + 2?", words="I ask."), *message(ANSWERED, "4", 9)], ["4"]),
+    ([*message(RETURNED, "9", words="result"), *message(ANSWERED, "4", 9)], ["4"]),
+    # Fields of headers are no text.
+    ([fault(FaultKind.UNEXPECTED_START, "assistant to=f"), *message(ANSWERED, "Yes.")], ["Yes."]),
+    ([fault(FaultKind.MISSING_MESSAGE, "final"), *message(ANSWERED, "Yes.")], ["Yes."]),
+    ([*message(ANSWERED, "Yes."), fault(FaultKind.TRUNCATED_IN_HEADER, "fin", 9, 10)], ["Yes."]),
+]  # fmt: skip
+
+
+@each_stream
+@pytest.mark.parametrize(("events", "texts"), WORDS)
+def test_words_that_belong_to_no_message_are_text_like_any_other(events, texts, stream_of, heard):
+    found, reported = heard_of(stream_of, heard, events)
+    assert (found.texts, found.thoughts) == (texts, [])
+    faults = [event.error.kind for event in events if isinstance(event, Malformed)]
+    assert [kind for kind in reported if kind != "unanswered_result"] == faults
+
+
+@each_stream
+def test_they_go_where_text_without_a_channel_goes(stream_of, heard):
+    events = [fault(UNPARSED, "Let me look."), *message(ANSWERED, "Yes.")]
+    options = {"unlabelled": Unlabelled(without_channel="reasoning")}
+    found, _ = heard_of(stream_of, heard, events, **options)
+    assert found == Heard(["Yes."], ["Let me look."], [])
+    hidden, reported = heard_of(stream_of, heard, events, hides=True, **options)
+    assert hidden == Heard(["Yes."], [], [])
+    assert reported == ["unparsed_header_text"]
+
+
+@each_stream
+def test_a_message_that_was_left_open_ends_before_them(stream_of, heard):
+    start, delta, _ = message(ANSWERED, "Four.")
+    events = [start, delta, fault(EXPECTED, "Five.", 9, 10)]
+    found, _ = heard_of(stream_of, heard, events)
+    assert found.texts == ["Four.", "Five."]
+    last = str(run(stream_of(), events)[-1])
+    assert "cancelled" not in last and "length" not in last and "incomplete'" not in last  # noqa: PT018
+
+
+def test_they_are_counted_as_reasoning_if_they_go_there():
+    unlabelled = Unlabelled(without_channel="reasoning")
+    chunks = run(
+        ChatCompletionStream("m", unlabelled=unlabelled),
+        [fault(EXPECTED, "Let me look.", 0, 3), *message(ANSWERED, "Yes.")],
+        usage=Usage(1, 9),
+    )
+    assert chunks[-1]["usage"]["completion_tokens_details"] == {"reasoning_tokens": 3}
+
+
+def test_they_have_their_log_probabilities():
+    entries = [{"token": str(n), "logprob": -0.5} for n in range(9)]
+    events = [fault(UNPARSED, "Let me look.", 1, 3), *message(ANSWERED, "Yes.", 2)]
+    chunks = run(ChatCompletionStream("m"), events, logprobs=entries)
+    found = [
+        chunk["choices"][0]["logprobs"]["content"]
+        for chunk in chunks
+        if "logprobs" in chunk["choices"][0]
+    ]
+    assert found == [entries[1:3], entries[5:6]]
+
+
+# -- Recipients that a space broke --
+
+HAIL = Header(Role.ASSISTANT, None, "commentary", None, "json")
+WRITTEN = "<|channel|>commentary to= functions.hail json"
+BROKEN = [
+    [fault(UNPARSED, "functions.hail", 2, 3, WRITTEN), *message(HAIL, "{}", 0)],
+    [fault(EXPECTED, "functions.hail", 2, 3, WRITTEN), *message(HAIL, "{}", 0)],
+    message(attrs.evolve(HAIL, content_type="functions.hail"), "{}"),
+    message(attrs.evolve(HAIL, recipient="functions.", content_type="hail"), "{}"),
+]
+
+
+@each_stream
+@pytest.mark.parametrize("events", BROKEN)
+def test_a_call_whose_recipient_a_space_broke_is_made_if_it_is_declared(events, stream_of, heard):
+    found, reported = heard_of(stream_of, heard, events, tools=["hail"])
+    assert found == Heard([], [], [("hail", "{}")])
+    assert reported[-1] == "resolved_name"
+    undeclared, reported = heard_of(stream_of, heard, events, tools=["other"])
+    assert undeclared.calls == []
+    assert "".join(undeclared.texts).endswith("{}")
+    assert "resolved_name" not in reported
+
+
+def test_a_resolved_name_is_reported_with_both_names():
+    problems = []
+    stream = ChatCompletionStream("m", tools=["shell"], on_problem=problems.append)
+    run(stream, events_of("<|channel|>commentary to=functions.shelljson<|message|>{}<|call|>"))
+    [problem] = problems
+    assert problem.message == (
+        "the recipient 'functions.shelljson', at positions 0 to 9, is taken for the declared "
+        "'shell'"
+    )
+
+
+# -- What a client that may not see reasoning is told of problems --
+
+SECRET = [
+    fault(UNPARSED, "the secret plan", written="<|channel|>commentary the secret plan"),
+    fault(FaultKind.MISSING_MESSAGE, "", 3, 4, "<|channel|>analysis the secret plan"),
+    *message(Header(Role.ASSISTANT, None, "the_secret_channel"), "Hm."),
+]
+
+
+@each_stream
+def test_problems_quote_nothing_to_a_client_that_may_not_see_reasoning(stream_of, heard):
+    shown = run(stream_of(show_problems=True), SECRET)
+    assert "secret" in str(shown)
+    problems = []
+    options = {"unlabelled": Unlabelled(without_channel="reasoning"), "show_problems": True}
+    chunks = run(stream_of(hides=True, on_problem=problems.append, **options), SECRET)
+    assert "secret" not in str(chunks)
+    assert "unparsed_header_text at positions 0 to 1" in str(chunks)
+    assert all("secret" in problem.message for problem in problems)
+
+
+# -- After the answer --
+
+
+@each_stream
+def test_what_follows_return_is_reported_once_with_its_span(stream_of, heard):
+    text = f"{ANSWER}<|start|>user<|message|>And?<|end|>Stray.<|start|>assistant{CALL}1"
+    for end in (lambda stream: stream.finish("length"), lambda stream: stream.fail("broken")):
+        problems = []
+        stream = stream_of(ids=counted_ids(), on_problem=problems.append, show_problems=True)
+        events = events_of(text)
+        chunks = [chunk for event in events for chunk in stream.feed(event)] + end(stream)
+        assert [problem.kind for problem in problems] == ["after_return"]
+        assert (problems[0].start, problems[0].stop) == (6, events[-1].stop)
+        assert "after_return" in str(chunks)
+        for word in ("And", "Stray", "TOOL_CALL", "tool-input", "function_call", "'tool_calls': ["):
+            assert word not in str(chunks)
+
+
+@each_stream
+def test_a_calls_end_does_not_end_the_turn(stream_of, heard):
+    text = (
+        f"{CALL}1<|call|><|start|>functions.f to=assistant<|channel|>commentary<|message|>9<|end|>"
+    )
+    found, _ = heard_of(stream_of, heard, events_of(f"{text}<|start|>assistant{ANSWER}"))
+    assert found == Heard(["Four."], [], [("f", "1")])
+
+
+# -- The separator of Chat Completions --
+
+
+def deltas_of(text, **options):
+    chunks = run(ChatCompletionStream("m", **options), events_of(text))
+    return [chunk["choices"][0]["delta"] for chunk in chunks][1:-1]
+
+
+def test_the_separator_comes_with_the_first_text_of_the_next_message():
+    text = f"{PLAN}<|channel|>final<|message|><|end|><|start|>assistant{THINK}{ANSWER}"
+    assert deltas_of(text) == [
+        {"content": "Plan"},
+        {"content": "."},
+        {"reasoning": "Hm"},
+        {"reasoning": "."},
+        {"content": "\n\nFour"},
+        {"content": "."},
+    ]
+
+
+def test_thoughts_are_apart_under_each_key_and_nowhere_if_they_are_hidden():
+    both = deltas_of(THINK + THINK + ANSWER, reasoning_key="both")
+    keys = ("reasoning", "reasoning_content")
+    assert both[2] == dict.fromkeys(keys, "\n\nHm")
+    hidden = deltas_of(THINK + THINK + ANSWER, reasoning_key=None)
+    assert hidden == [{"content": "Four"}, {"content": "."}]
+
+
+def test_the_separator_has_no_tokens():
+    events = events_of(PLAN + ANSWER)
+    entries = [{"token": str(n), "logprob": -0.5} for n in range(20)]
+    chunks = run(ChatCompletionStream("m"), events, logprobs=entries)
+    found = [
+        (choice["delta"]["content"], len(choice["logprobs"]["content"]))
+        for choice in (chunk["choices"][0] for chunk in chunks)
+        if "logprobs" in choice
+    ]
+    assert found == [("Plan", 1), (".", 1), ("\n\nFour", 1), (".", 1)]
+
+
+def test_each_choice_has_separators_of_its_own():
+    stream = ChatCompletionStream("m", separator=" | ")
+    chunks = []
+    for choice in (0, 1):
+        for event in events_of((PLAN if choice else "") + ANSWER):
+            chunks += stream.feed(event, choice=choice)
+    choices = read_chat(chunks + stream.finish())["choices"]
+    assert [choice["message"]["content"] for choice in choices] == ["Four.", "Plan. | Four."]
