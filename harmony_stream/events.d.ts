@@ -50,11 +50,14 @@ export interface Malformed {
   type: "malformed";
   /** what is wrong. A strict parser raises it. */
   error: HarmonyParseError;
-  /** text that belongs to no message, else "". */
+  /**
+   * text that belongs to no message: stray text between messages, a header that was given up, or
+   * the words of a header that are part of no field; else "".
+   */
   text: string;
-  /** the tokens of that text; without text, the token at fault. */
+  /** the tokens of that text, from its first word to its last; without text, the token at fault. */
   start: number;
-  /** the tokens of that text; without text, the token at fault. */
+  /** the tokens of that text, from its first word to its last; without text, the token at fault. */
   stop: number;
 }
 
@@ -87,7 +90,10 @@ export interface HarmonyParseError {
   token_text: string;
   /** name of the parser's state when it came. */
   state: string;
-  /** the unfinished header, special tokens spelled out; "" outside a header. */
+  /**
+   * the unfinished header, special tokens spelled out; "" outside a header. Of a long one the
+   * first 500 characters and an ellipsis, as for `token_text`.
+   */
   header_text: string;
   /** what would have been right, in words of the format. */
   expected: string[];
