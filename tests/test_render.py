@@ -461,7 +461,7 @@ def test_a_message_is_refused_for(message, sentence, renderer):
 
 # What one layout can write and another cannot: the words stand beside others there.
 REFUSED_BY = [
-    (result("", None, None, name="analysis"), ["openai-0.0.8", "oss-0.0.11"],
+    (result("", None, None, name="analysis"), PROFILES,
      "author.name 'analysis' of a tool would be read as a channel"),
     (assistant("?", content_type="final"), ["openai-0.0.8", "guide"],
      "content_type 'final' would be read with channel 'final'"),
