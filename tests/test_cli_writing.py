@@ -102,7 +102,7 @@ RESULT_ON_FINAL = {"role": "tool", "name": "functions.f", "content": "2", "chann
 REFUSED = [
     ("render", "{\n[", "FILE:2: not JSON: Expecting property name enclosed in double quotes"),
     ("render", b'"\n\xff"', "FILE:2: not UTF-8: invalid start byte"),
-    ("render", "[" * 100_000, "FILE: JSON nested too deeply"),
+    ("render", "[" * 100_000, "FILE: JSON nested too deeply: more than 128 levels"),
     ("render", "3", "FILE: not a conversation"),
     ("render", "[200006, 1428]", "FILE: not a conversation but token ids: replay them"),
     ("render", '[{"role": "pirate", "content": ""}]', "pirate"),

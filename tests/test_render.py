@@ -765,6 +765,7 @@ METHODS = {
 }
 
 
+@pytest.mark.slow
 @examples(60)
 @given(
     messages=st.lists(messages_as_dicts(), max_size=6),
@@ -796,6 +797,7 @@ def header_read_in(tokens):
     return None if isinstance(first, Malformed) else first.header
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     ["a tool without a name", "a system content of a user", "a developer content of the system"],

@@ -290,6 +290,18 @@ def test_functions_are_declared_by_a_namespace_of_that_name_with_tools_in_it(
     assert has_function_tools(content) is has_functions
 
 
+@pytest.mark.parametrize("depth", [129, 100_000])
+def test_a_response_format_that_is_nested_too_deeply_is_an_error_with_its_name(depth):
+    schema = {}
+    for _ in range(depth - 1):
+        schema = {"items": schema}
+    content = DeveloperContent.new().with_response_format("list", schema)
+
+    sentence = "schema of response format 'list' is nested too deeply: more than 128 levels"
+    with pytest.raises(RenderError, match=sentence):
+        developer_text(content, GUIDE)
+
+
 def test_the_types_of_one_tool_are_not_named_like_another_tool():
     node = {"properties": {"next": {"$ref": "#"}}}
     tools = [ToolDescription.new("f", "", node), ToolDescription.new("f_parameters", "")]

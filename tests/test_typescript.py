@@ -1,7 +1,9 @@
 """JSON schema -> TypeScript: as the wheels print it, and as it should be."""
 
+import inspect
 import json
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -440,15 +442,95 @@ def test_a_bomb_of_references_does_not_explode(key):
     assert printed.count("string") < 999
 
 
-@pytest.mark.parametrize("profile", [OPENAI_0_0_8, GUIDE], ids=lambda each: each.name)
-@pytest.mark.parametrize("depth", [1000, 5000])
-def test_a_schema_that_is_nested_too_deeply_is_an_error_with_its_tool(profile, depth):
+NESTS = {
+    "items": lambda inner: {"type": "array", "items": inner},
+    "places": lambda inner: {"prefixItems": [inner]},
+    "property": lambda inner: {"type": "object", "properties": {"a": inner}},
+    "entries": lambda inner: {"type": "object", "additionalProperties": inner},
+    "variant": lambda inner: {"oneOf": [inner, S], "description": "a"},
+    "part": lambda inner: {"allOf": [inner, {"type": "object"}]},
+    "optional property": lambda inner: {
+        "type": "object",
+        "properties": {"a": {"anyOf": [{**inner, "description": "b"}, {"type": "null"}]}},
+    },
+    "value": lambda inner: {"const": inner},
+}
+
+
+def nested(kind, levels):
     schema = S
-    for _ in range(depth):
-        schema = {"type": "array", "items": schema}
+    for _ in range(levels):
+        schema = NESTS[kind](schema)
+    return schema
+
+
+def chained(length):
+    """Few levels of JSON, but as many types within each other as there are definitions."""
+    defs = {
+        f"d{number}": {"type": "array", "items": {"$ref": f"#/$defs/d{number + 1}"}}
+        for number in range(length)
+    }
+    return {"$ref": "#/$defs/d0", "$defs": {**defs, f"d{length}": S}}
+
+
+PROFILES_OF_EACH_PRINTER = pytest.mark.parametrize(
+    "profile", [OPENAI_0_0_8, GUIDE], ids=lambda each: each.name
+)
+
+
+@PROFILES_OF_EACH_PRINTER
+@pytest.mark.parametrize("levels", [129, 1000, 5000, 100_000])
+@pytest.mark.parametrize("kind", NESTS)
+def test_a_schema_that_is_nested_too_deeply_is_an_error_with_its_tool(profile, kind, levels):
+    tool = ToolDescription.new("f", "", nested(kind, levels))
+
+    sentence = "parameters of tool 'f' are nested too deeply: more than 128 levels"
+    with pytest.raises(RenderError, match=sentence):
+        tool_type(tool, profile)
+
+
+def test_types_within_types_have_a_limit_too_since_references_make_many_of_few():
+    assert guide_argument(chained(42)) == "string" + "[]" * 42
+
+    with pytest.raises(RenderError, match="tool 'f' are nested too deeply: more than 128 levels"):
+        guide_argument(chained(43))
+
+
+@pytest.mark.parametrize("link", [lambda to: to, lambda to: {"allOf": [to]}])
+def test_a_description_is_not_looked_for_any_deeper(link):
+    defs = {f"d{number}": link({"$ref": f"#/$defs/d{number + 1}"}) for number in range(2000)}
+    schema = {"properties": {"a": {"$ref": "#/$defs/d0"}}, "$defs": {**defs, "d2000": S}}
+
+    with pytest.raises(RenderError, match="tool 'f' are nested too deeply: more than 128 levels"):
+        guide_argument(schema)
+
+
+def test_where_the_caller_leaves_no_room_the_error_is_the_same():
+    tool = ToolDescription.new("f", "", nested("property", 20))
+
+    def called_with(frames):
+        left = sys.getrecursionlimit() - len(inspect.stack(0))
+        return called_with(frames) if left > frames else tool_type(tool, GUIDE)
 
     with pytest.raises(RenderError, match="parameters of tool 'f' are nested too deeply"):
-        tool_type(ToolDescription.new("f", "", schema), profile)
+        called_with(100)
+
+
+@PROFILES_OF_EACH_PRINTER
+@pytest.mark.parametrize("kind", NESTS)
+def test_a_schema_of_sixty_levels_is_printed_however_deep_the_caller_is(profile, kind):
+    levels = max(n for n in range(60) if depth_of(nested(kind, n)) <= 60)
+    tool = ToolDescription.new("f", "", nested(kind, levels))
+
+    def called_from(frames):
+        return called_from(frames - 1) if frames else tool_type(tool, profile)
+
+    assert called_from(200) == tool_type(tool, profile)
+
+
+def depth_of(value):
+    inside = value.values() if isinstance(value, dict) else value
+    return 1 + max(map(depth_of, inside), default=0) if isinstance(value, dict | list) else 0
 
 
 # --- Against the wheels --------------------------------------------------------------------------
@@ -514,6 +596,7 @@ def printed_by(wheel, tools):
     return text.partition("namespace n {\n\n")[2].rpartition("\n\n} // namespace n")[0]
 
 
+@pytest.mark.slow
 @examples(25)
 @given(schemas=st.lists(SCHEMAS, min_size=1, max_size=4), description=TEXTS)
 def test_any_schema_is_printed_as_the_wheel_prints_it(wheel_and_profile, schemas, description):
@@ -525,6 +608,7 @@ def test_any_schema_is_printed_as_the_wheel_prints_it(wheel_and_profile, schemas
     assert ours == printed_by(wheel, tools)
 
 
+@pytest.mark.slow
 @examples(100)
 @given(numbers=st.lists(NUMBERS, min_size=1))
 @example(numbers=[1.5e-05, 1e16, 5e-324, 2**64, -(2**63) - 1, 1.843730814488602e-203])
@@ -604,6 +688,7 @@ TOOLS = st.fixed_dictionaries(
 ).flatmap(lambda defs: linked_schemas_of(LINKED).map(lambda schema: {**schema, "$defs": defs}))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not COMPILER.exists(), reason="run scripts/setup_typescript.py first")
 @examples(3)
 @given(schemas=st.lists(TOOLS, min_size=20, max_size=40))

@@ -9,6 +9,8 @@ import pytest
 
 ROOT = pathlib.Path(__file__).parent.parent
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def names(tmp_path_factory):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from harmony_stream.nesting import NestingError, loads
+
 
 class UnreadableError(Exception):
     """A sentence that names the file and says why it cannot be used."""
@@ -37,11 +39,11 @@ def load_json(path: str) -> Any:  # noqa: ANN401
     """
     content = read_bytes(path)
     try:
-        return json.loads(content.decode("utf-8-sig"))
+        return loads(content.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise UnreadableError(f"{name_of(path)}:{line}: not UTF-8: {error.reason}") from error
     except json.JSONDecodeError as error:
         raise UnreadableError(f"{name_of(path)}:{error.lineno}: not JSON: {error.msg}") from error
-    except RecursionError as error:
-        raise UnreadableError(f"{name_of(path)}: JSON nested too deeply") from error
+    except NestingError as error:
+        raise UnreadableError(f"{name_of(path)}: JSON {error}") from error

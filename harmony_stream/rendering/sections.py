@@ -6,10 +6,10 @@ Format guide, "System message format", "Developer message format", "Defining ava
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from harmony_stream.errors import RenderError
+from harmony_stream.nesting import NestingError, dumps
 from harmony_stream.rendering.header import NAMES, is_channel, is_tool_name
 from harmony_stream.rendering.typescript import (
     comment_lines,
@@ -160,5 +160,8 @@ def _response_format(response_format: ResponseFormat) -> Iterator[str]:
     name = _line("response_formats.name", response_format.name)
     yield f"## {name}"
     comments = comment_lines(response_format.description) if response_format.description else []
-    schema = json.dumps(response_format.schema, ensure_ascii=False, separators=(",", ":"))
+    try:
+        schema = dumps(response_format.schema, ensure_ascii=False, separators=(",", ":"))
+    except NestingError as error:
+        raise RenderError("schema of response format", name, f"is {error}") from None
     yield "\n".join([*comments, schema])

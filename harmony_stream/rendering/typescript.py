@@ -26,6 +26,7 @@ from urllib.parse import unquote
 import attrs
 
 from harmony_stream.errors import RenderError, RenderReferenceError
+from harmony_stream.nesting import MAX_DEPTH, NestingError, dumps, loads
 from harmony_stream.rendering.profiles import Profile, TypeScript
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def tool_type(
     """
     # The wheels see JSON: tuples are lists there, and keys are strings.
     try:
-        schema = json.loads(json.dumps(tool.parameters))
+        schema = loads(dumps(tool.parameters))
         if profile.typescript is TypeScript.CORRECT:
             schema = {"type": "object"} if schema is None else schema
             return _CorrectPrinter(tool.name, schema, taken).declaration(tool.description)
@@ -70,8 +71,8 @@ def tool_type(
         if schema is not None:
             printer = _ReferencePrinter(profile.exponent_sign, f"{place}.parameters")
             printed = f"(_: {printer.type_of(schema, '')})"
-    except RecursionError:
-        raise RenderError("parameters of tool", tool.name, "are nested too deeply") from None
+    except (NestingError, RecursionError):  # the latter if the caller is deep down the stack
+        raise RenderError("parameters of tool", tool.name, f"are {NestingError()}") from None
     comments = description_lines(tool.description, profile, f"{place}.description")
     return "\n".join([*comments, f"type {tool.name} = {printed} => any;"])
 
@@ -438,6 +439,8 @@ class _CorrectPrinter:
         self.taken = [tool, *taken]
         self.uses = Counter(_references(root))
         self.expansions = 0
+        # Schemas, properties and arrays within each other: references make many of few.
+        self.depth = 0
         self.names: dict[str, str] = {}
         # The definitions that are being printed, and whether a property or an array has been
         # entered since the declaration began: only there can a type name itself.
@@ -478,15 +481,25 @@ class _CorrectPrinter:
     def type_of(self, schema: Json, indent: str) -> _Type:
         if not isinstance(schema, dict):
             return _Type("never") if schema is False else _ANY
-        parts = [part for part in self.parts(schema, indent) if part.text != "any"]
-        if len(parts) > 1:
-            text = " & ".join(part.within(_INTERSECTION) for part in parts)
-            printed = _Type(text, _INTERSECTION, all(part.admits_null for part in parts))
-        else:
-            printed = parts[0] if parts else self.plain(schema, indent)
+        with self.level():
+            parts = [part for part in self.parts(schema, indent) if part.text != "any"]
+            if len(parts) > 1:
+                text = " & ".join(part.within(_INTERSECTION) for part in parts)
+                printed = _Type(text, _INTERSECTION, all(part.admits_null for part in parts))
+            else:
+                printed = parts[0] if parts else self.plain(schema, indent)
         if schema.get("nullable") is True and not printed.admits_null:
             return _Type(f"{printed.text} | null", _UNION, admits_null=True)
         return printed
+
+    @contextmanager
+    def level(self) -> Iterator[None]:
+        """One level deeper."""
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise NestingError
+        yield
+        self.depth -= 1
 
     def parts(self, schema: Json, indent: str) -> Iterator[_Type]:
         """What the schema demands, all of it at once. A bare `type` beside others adds nothing."""
@@ -552,7 +565,8 @@ class _CorrectPrinter:
     def inside(self) -> Iterator[None]:
         """Within a property or an array."""
         outside, self.is_inside = self.is_inside, True
-        yield
+        with self.level():
+            yield
         self.is_inside = outside
 
     # -- properties and unions --------------------------------------------------------------------

@@ -278,6 +278,7 @@ def wheel(request, official_vocabulary_file):
     made.close()
 
 
+@pytest.mark.slow
 @examples(60)
 @given(word=words)
 def test_upstream_drops_what_both_wheels_drop(wheel, word):

@@ -18,9 +18,14 @@ FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync"),
     *("--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage"),
 )
-needs_browser = pytest.mark.skipif(
+missing_browser = pytest.mark.skipif(
     BROWSER is None, reason="there is no chromium: apt-get install chromium"
 )
+
+
+def needs_browser(test):
+    return pytest.mark.slow(missing_browser(test))
+
 
 BROKEN = (
     "<|channel|>analysis<|message|><b>Hm</b><|end|>commentary<|message|>So.<|end|>"

@@ -1,0 +1,73 @@
+"""JSON that nests no deeper than a limit of our own.
+
+Python's limits differ between its versions and count the caller's frames, so that the same JSON
+would pass here and fail there. This one is the same everywhere, and far above what anybody writes.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+MAX_DEPTH = 128
+"""Levels of arrays and objects: as many as openai-harmony's JSON parser takes."""
+
+
+class NestingError(ValueError):
+    """A value nests deeper than `MAX_DEPTH`."""
+
+    def __init__(self) -> None:
+        super().__init__(f"nested too deeply: more than {MAX_DEPTH} levels")
+
+
+def loads(text: str | bytes, **options: Any) -> Any:  # noqa: ANN401
+    """Return the value of JSON text, with the options of `json.loads`.
+
+    Raises:
+        NestingError: it nests too deeply.
+        ValueError: it is not JSON.
+
+    >>> loads('{"a": [1]}')
+    {'a': [1]}
+    """
+    try:
+        found = json.loads(text, **options)
+    except RecursionError:
+        raise NestingError from None
+    check_depth(found)
+    return found
+
+
+def dumps(value: object, **options: Any) -> str:  # noqa: ANN401
+    """Return the value as JSON text, with the options of `json.dumps`.
+
+    Raises:
+        NestingError: it nests too deeply.
+        TypeError, ValueError: it is not what JSON can say.
+    """
+    try:
+        text = json.dumps(value, **options)
+    except RecursionError:
+        raise NestingError from None
+    check_depth(value)
+    return text
+
+
+def check_depth(value: object) -> None:
+    """Raise `NestingError` if a value of JSON nests too deeply."""
+    level = [value] if isinstance(value, _NESTS) else []
+    for _ in range(MAX_DEPTH):
+        level = [inner for each in level for inner in _inside(each) if isinstance(inner, _NESTS)]
+        if not level:
+            return
+    raise NestingError
+
+
+_NESTS = (dict, list, tuple)
+
+
+def _inside(value: Any) -> Iterable[object]:  # noqa: ANN401
+    return value.values() if isinstance(value, dict) else value
