@@ -244,6 +244,8 @@ CLOSED = [
     ("assistant<|channel|>final json", "assistant final json", []),
     ("assistant<|channel|>final x y json z code", "assistant final json",
      ["unparsed_header_text: x y z code"]),
+    ("assistant<|channel|>final x code json", "assistant final code",
+     ["unparsed_header_text: x json"]),
     ("assistant<|channel|>final json json", "assistant final json", ["unparsed_header_text: json"]),
     ("assistant<|channel|>final x y", "assistant final", ["unparsed_header_text: x y"]),
     ("assistant<|channel|>final !", "assistant final", ["unparsed_header_text: !"]),
@@ -283,6 +285,14 @@ def test_a_header_after_start_is_read_by_its_sections(text, words, faults):
     assert words_of(reading.header) == words
     assert faults_of(reading) == faults
     assert reading.rest is None
+
+
+@pytest.mark.parametrize("channel", KNOWN_CHANNELS)
+@pytest.mark.parametrize("first", [*"[{(<\"'`", "é", "答"])
+def test_what_cannot_go_on_with_a_channel_is_content_that_is_glued_to_it(channel, first):
+    reading = read(f"assistant<|channel|>{channel}{first}a")
+    assert words_of(reading.header) == f"assistant {channel}"
+    assert faults_of(reading) == [f"unparsed_header_text: {first}a"]
 
 
 OPENED_BY_THE_PROMPT = [

@@ -220,6 +220,11 @@ TURNS = {
         [function("1", "incomplete"), message("Four.")],
         reported=["missing_end", "incomplete_call"],
     ),
+    "a thought that the next message breaks off": Turn(
+        f"<|channel|>analysis<|message|>Hm.<|start|>assistant{ANSWER}",
+        [reasoning("Hm."), message("Four.")],
+        reported=["missing_end"],
+    ),
     "cut off inside a header": Turn(
         THINK + "<|channel|>fin", [reasoning("Hm.")], "incomplete", ["truncated_in_header"]
     ),
@@ -345,13 +350,19 @@ def test_a_failure_ends_the_stream_with_what_there_was(count):
         stream.feed(events_of(ANSWER)[1])
 
 
-def test_a_server_may_run_tools_between_two_parsers_of_one_turn():
+@pytest.mark.parametrize(
+    ("left_open", "first_item"),
+    [
+        (CODE + "1+1", code("1+1", "incomplete")),
+        ("<|channel|>analysis<|message|>Hm.", reasoning("Hm.")),
+    ],
+)
+def test_a_server_may_run_tools_between_two_parsers_of_one_turn(left_open, first_item):
     stream = stream_of()
-    first, second = events_of(CODE + "1+1"), events_of(ANSWER)
+    first, second = events_of(left_open), events_of(ANSWER)
     events = [event for each in (*first, *second) for event in stream.feed(each)]
     found = read_response(events + stream.finish())
-    kinds = [(item["type"], item["status"]) for item in found["output"]]
-    assert kinds == [("code_interpreter_call", "incomplete"), ("message", "completed")]
+    assert [without_id(item) for item in found["output"]] == [first_item, message("Four.")]
 
 
 def test_nothing_is_shared_between_streams():
