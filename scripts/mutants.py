@@ -55,13 +55,37 @@ PART_OF_PATTERN = re.compile(r"\\u....|\\x..|\\.|.", re.DOTALL)
 
 
 class Mutant(NamedTuple):
-    """One change: where, from what, to what, and the module with it."""
+    """One change: which node of a module's tree, whose it is, and what takes its place."""
 
     module: str
-    line: int
-    old: str
-    new: str
-    source: str
+    tree: ast.Module
+    parent: ast.AST
+    name: str
+    at: int
+    old: ast.AST
+    new: ast.AST
+
+    def put(self, node: ast.AST) -> None:
+        """Put a node in the place."""
+        if isinstance(among := getattr(self.parent, self.name), list):
+            among[self.at] = node
+        else:
+            setattr(self.parent, self.name, node)
+
+    def source(self) -> str:
+        """The module with the change."""
+        self.put(self.new)
+        source = ast.unparse(ast.fix_missing_locations(self.tree))
+        self.put(self.old)
+        return source
+
+    def words(self) -> list[str]:
+        """Where, from what, and to what."""
+        line = getattr(self.old, "lineno", getattr(self.parent, "lineno", 0))
+        shown = [ast.unparse(self.old), ast.unparse(self.new)]
+        if isinstance(self.old, ast.operator | ast.cmpop | ast.boolop):
+            shown = [ast.unparse(self.parent), type(self.new).__name__]
+        return [f"{self.module}:{line}", *shown]
 
 
 def mutants_of(module: str) -> Iterator[Mutant]:
@@ -69,14 +93,7 @@ def mutants_of(module: str) -> Iterator[Mutant]:
     tree = ast.parse((ROOT / module).read_text(encoding="utf-8"))
     for parent, name, index, child in list(_places(tree)):
         for new in _changes(child):
-            _put(parent, name, index, new)
-            source = ast.unparse(ast.fix_missing_locations(tree))
-            shown = [type(child).__name__, f"{type(new).__name__}: {ast.unparse(parent)}"]
-            if not isinstance(new, ast.operator | ast.cmpop | ast.boolop):
-                shown = [ast.unparse(child), ast.unparse(new)]
-            line = getattr(child, "lineno", getattr(parent, "lineno", 0))
-            yield Mutant(module, line, shown[0], shown[1], source)
-            _put(parent, name, index, child)
+            yield Mutant(module, tree, parent, name, index, child, new)
 
 
 def _places(node: ast.AST) -> Iterator[tuple[ast.AST, str, int, ast.AST]]:
@@ -89,13 +106,6 @@ def _places(node: ast.AST) -> Iterator[tuple[ast.AST, str, int, ast.AST]]:
             if isinstance(child, ast.AST) and not is_docstring and name not in UNCHANGED:
                 yield node, name, index, child
                 yield from _places(child)
-
-
-def _put(parent: ast.AST, name: str, index: int, node: ast.AST) -> None:
-    if isinstance(among := getattr(parent, name), list):
-        among[index] = node
-    else:
-        setattr(parent, name, node)
 
 
 def _changes(node: ast.AST) -> Iterator[ast.AST]:
@@ -203,21 +213,21 @@ def main() -> None:
     if options.again:
         earlier = map(json.loads, options.again.read_text().splitlines())
         left = [row["mutant"] for row in earlier if row["verdict"] != "killed"]
-        sample = [mutant for mutant in every if list(mutant[:4]) in left]
+        sample = [mutant for mutant in every if mutant.words() in left]
     log = options.log.resolve()
     make_copy(modules)
     for module in {module == HISTORY: module for module in modules}.values():
         assert verdict(module, options.timeout) == "survived", "a test fails without any change"
     counts: Counter[str] = Counter()
     for mutant in sample:
-        Path(mutant.module).write_text(mutant.source, encoding="utf-8")
+        Path(mutant.module).write_text(mutant.source(), encoding="utf-8")
         found = verdict(mutant.module, options.timeout)
         shutil.copyfile(ROOT / mutant.module, mutant.module)
         counts[found] += 1
         with log.open("a") as lines:
-            lines.write(json.dumps({"verdict": found, "mutant": mutant[:4]}) + "\n")
+            lines.write(json.dumps({"verdict": found, "mutant": mutant.words()}) + "\n")
         if found != "killed":
-            print(f"{found}: {mutant.module}:{mutant.line}: {mutant.old} -> {mutant.new}")
+            print(found, " | ".join(mutant.words()), flush=True)
     print(f"{len(sample)} of {len(every)} mutants: {dict(counts)}")
 
 
