@@ -56,7 +56,9 @@ class OpenCalls:
     def like(self, name: str) -> list[str]:
         """The recipients that wait and that a result of this name may be meant for."""
         waiting = sorted(+self._waiting)
-        return [name] if name in waiting else [each for each in waiting if _is_like(name, each)]
+        if name in waiting:
+            return [name]
+        return [each for each in waiting if name and _is_like(name, each)]
 
     def recipient(self, name: str) -> str:
         """The recipient that a result of this name answers.

@@ -95,7 +95,7 @@ class RecordedEngine:
         on_end: Callable[[Replay], None] = _ignore,
     ) -> None:
         self._recordings = {model: _turns(model, turns) for model, turns in recordings.items()}
-        if speed is not None and not 0 < speed < math.inf:
+        if speed is not None and not _is_speed(speed):
             raise ValueError(f"speed: {speed!r} is not a number above 0; give tokens per second")
         if not callable(on_end):
             raise TypeError(f"on_end: {on_end!r} is not callable; give a function of one Replay")
@@ -140,6 +140,10 @@ class RecordedEngine:
             self._on_end(replay)
 
 
+def _is_speed(value: object) -> bool:
+    return isinstance(value, int | float) and 0 < value < math.inf
+
+
 def _turns(model: str, completions: Sequence[Sequence[int]]) -> list[Sequence[int]]:
     for index, each in enumerate(completions):
         if isinstance(each, str | bytes) or not hasattr(each, "__getitem__"):
@@ -182,8 +186,11 @@ def load_recordings(
     Raises:
         OSError: a file cannot be read.
         LogError: a log as a whole cannot be read.
+        TypeError: a single path is given instead of several.
         ValueError: there is not a single completion.
     """
+    if isinstance(places, str | bytes | os.PathLike):
+        raise TypeError(f"places: {places!r} is not a list of logs but one; give [{places!r}]")
     everything: list[Sequence[int]] = []
     recordings: dict[str, list[Sequence[int]]] = {name: everything}
     for place in places:

@@ -228,6 +228,7 @@ UNRESOLVED = [
     (["functions.tide"], "ide", "'ide' is not a tool that was called"),
     (["functions.tide"], "Tide", "'Tide' is not a tool that was called"),
     (["functions.tide"], "", "'' is not a tool that was called"),
+    (["functions.tide"], None, "None is not a tool that was called"),
     (["functions.tide"], "no name", "'no name' is not a tool that was called"),
     (["functions.search", "browser.search"], "search",
      "tool 'search' is not the name of one call but of several: 'browser.search', "

@@ -99,6 +99,12 @@ def test_logs_without_any_completion_cannot_be_served(log):
         load_recordings([log("log.jsonl", "<|start|>user<|message|>Hi<|end|>")])
 
 
+def test_one_path_is_no_list_of_logs(log):
+    for path in (log("log.jsonl", final("a")), "log.jsonl"):
+        with pytest.raises(TypeError, match=r"^places: .* is not a list of logs but one; give \["):
+            load_recordings(path)
+
+
 def test_a_whole_stream_is_the_turns_of_the_assistant_in_it():
     stream = ids(
         "<|start|>system<|message|>s<|end|><|start|>user<|message|>Hi<|end|>"
@@ -287,7 +293,7 @@ def test_a_replay_that_is_closed_early_says_how_far_it_came(replays):
     assert str(replays[0]) == f"log, turn 1: 3 of {len(ids(LONG))} tokens"
 
 
-@pytest.mark.parametrize("speed", [0, -1, math.inf, math.nan])
+@pytest.mark.parametrize("speed", [0, -1, math.inf, math.nan, "fast"])
 def test_a_speed_that_is_none_is_refused(speed):
     with pytest.raises(ValueError, match=r"^speed: .* is not a number above 0; give tokens"):
         RecordedEngine({"log": [[200002]]}, speed=speed)
