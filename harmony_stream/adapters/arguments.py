@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import re
 from typing import TYPE_CHECKING
 
 from harmony_stream.adapters.routing import CALLS, Kind, Route, route
+from harmony_stream.nesting import loads
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -19,11 +18,6 @@ ARGUMENTS_NOT_JSON = "arguments_not_json"
 NOT_JSON = "the arguments of a tool call are not JSON"
 """The problem in words."""
 
-
-# Python's own limit differs between versions, and counts the callers too.
-_MOST_DEPTH = 500
-# A string that never ends takes all the rest, so that the cost stays linear.
-_OUTSIDE_STRINGS = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|([\[{])|([\]}])', re.DOTALL)
 
 NO_ARGUMENTS = "{}"
 """What a complete call of a function says that says nothing."""
@@ -51,11 +45,9 @@ def _should_be_json(header: Header, tools: Collection[str]) -> bool:
 
 
 def _is_json(text: str) -> bool:
-    if nests_too_deeply(text):
-        return False
     try:
         # Integers may be of any length, which Python's own are not.
-        json.loads(text, parse_int=str, parse_constant=_refuse)
+        loads(text, parse_int=str, parse_constant=_refuse)
     except ValueError:
         return False
     return True
@@ -64,22 +56,6 @@ def _is_json(text: str) -> bool:
 def _refuse(constant: str) -> None:
     """Refuse `NaN` and `Infinity`, which Python reads."""
     raise ValueError(f"{constant} is not JSON")
-
-
-def nests_too_deeply(text: str) -> bool:
-    """Return whether JSON nests deeper than all readers of it can be trusted with: 500 levels.
-
-    >>> nests_too_deeply("[" * 500 + "]" * 500), nests_too_deeply("[" * 501 + "]" * 501)
-    (False, True)
-    """
-    if text.count("[") + text.count("{") <= _MOST_DEPTH:
-        return False
-    depth = 0
-    for found in _OUTSIDE_STRINGS.finditer(text):
-        depth += bool(found[1]) - bool(found[2])
-        if depth > _MOST_DEPTH:
-            return True
-    return False
 
 
 def lack_arguments(route: Route, header: Header, arguments: str) -> bool:

@@ -33,7 +33,6 @@ from harmony_stream.adapters.arguments import (
     NO_ARGUMENTS,
     lack_arguments,
     lack_json,
-    nests_too_deeply,
 )
 from harmony_stream.adapters.names import FUNCTIONS, addressed
 from harmony_stream.adapters.problems import Problem, sentence_of
@@ -48,6 +47,7 @@ from harmony_stream.adapters.routing import (
 from harmony_stream.errors import FaultKind
 from harmony_stream.header import Header
 from harmony_stream.messages import Role
+from harmony_stream.nesting import loads
 from harmony_stream.parsing.collect import Completion
 from harmony_stream.parsing.events import (
     ContentDelta,
@@ -188,9 +188,7 @@ def parse_json(text: str) -> Any:  # noqa: ANN401
     >>> parse_json('{"a": [1]}')
     {'a': [1]}
     """
-    if nests_too_deeply(text):
-        raise ValueError("it nests too deeply")
-    found = json.loads(text)
+    found = loads(text)
     json.dumps(found, allow_nan=False, ensure_ascii=False).encode()
     return found
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from harmony_stream.adapters.arguments import lack_json, nests_too_deeply
+from harmony_stream.adapters.arguments import lack_json
 from harmony_stream.header import Header
 from harmony_stream.messages import Role
 
@@ -18,8 +18,8 @@ CASES = [
     ("browser.search", "json", "tides", True),
     ("python", "code", "1 +", False),
     ("functions.f", None, "[" * 100_000, True),
-    ("functions.f", None, "[" * 500 + "]" * 500, False),
-    ("functions.f", None, "[" * 501 + "]" * 501, True),
+    ("functions.f", None, "[" * 128 + "]" * 128, False),
+    ("functions.f", None, "[" * 129 + "]" * 129, True),
     ("functions.f", None, '"' + "[" * 501 + '"', False),
     ("functions.f", None, '{"a": "\\"' + "[" * 501, True),
     ("functions.f", None, "1" * 5000, False),
@@ -43,9 +43,3 @@ def test_arguments_must_be_json_where_the_header_says_so(recipient, content_type
 def test_a_declared_tool_of_a_built_in_name_takes_json():
     header = Header(ASSISTANT, None, "commentary", "python")
     assert lack_json(header, "1 +", {"python"})
-
-
-def test_brackets_in_a_string_without_an_end_are_judged_in_no_time():
-    # Quadratic, this would take minutes.
-    text = '"' + '\\"' * 200_000 + "[" * 501
-    assert not nests_too_deeply(text)

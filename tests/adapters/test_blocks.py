@@ -7,6 +7,7 @@ import pytest
 from clients import events_of, read_ag_ui, read_ui_messages, run
 
 from harmony_stream.adapters import AgUiStream, UiMessageStream, Usage, counted_ids
+from harmony_stream.nesting import MAX_DEPTH
 
 THINK = "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant"
 CALL = "<|channel|>commentary to=functions.f <|constrain|>json<|message|>"
@@ -52,7 +53,7 @@ NOT_JSON = {
     "no JSON": "ls -R",
     "not a number": '{"a": NaN}',
     "nested too deeply": "[" * 5_000 + "]" * 5_000,
-    "nested one level too deeply": "[" * 501 + "]" * 501,
+    "nested one level too deeply": "[" * (MAX_DEPTH + 1) + "]" * (MAX_DEPTH + 1),
 }
 # JSON, but none that Python, or a client, can read.
 NOT_SENT = {
@@ -154,10 +155,16 @@ def inputs_of(chunks):
 
 
 def test_the_deepest_arguments_that_pass_can_still_be_sent():
-    chunks = run(ui_messages(), events_of(f"{CALL}{'[' * 500}{']' * 500}<|call|>"))
-    [chunk] = inputs_of(chunks)
-    assert chunk["type"] == "tool-input-available"
-    json.dumps({"in": {"a": chunks}})
+    deepest = "[" * MAX_DEPTH + "]" * MAX_DEPTH
+    assert parses(deepest)
+    assert not parses(f"[{deepest}]")
+    chunks = run(ui_messages(), events_of(f"{CALL}{deepest}<|call|>"))
+    json.dumps({"in": {"a": chunks}}, indent=1)
+
+
+def parses(text):
+    [chunk] = inputs_of(run(ui_messages(), events_of(f"{CALL}{text}<|call|>")))
+    return chunk["type"] == "tool-input-available"
 
 
 # -- Tools --
