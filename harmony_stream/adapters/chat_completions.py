@@ -250,17 +250,17 @@ class _Choice(Turn):
         if self._text_keys:
             if self._has_no_text:
                 text = self._separated(route.kind, text)
-            # As `_chunk` makes it, without the call.
-            delta = dict.fromkeys(self._text_keys, text)
-            choice: Chunk = {"index": self._choice, "delta": delta, "finish_reason": None}
-            if logprobs is not None and route.kind is Kind.TEXT:
-                entries = [finite(entry) for entry in logprobs]
-                choice["logprobs"] = {"content": entries, "refusal": None}
-            return [{**self._envelope, "choices": [choice]}]
-        if self._is_call:
-            call = {"index": self._calls, "function": {"arguments": text}}
-            return [self._chunk({"tool_calls": [call]})]
-        return []
+            delta: Chunk = dict.fromkeys(self._text_keys, text)
+        elif self._is_call:
+            delta = {"tool_calls": [{"index": self._calls, "function": {"arguments": text}}]}
+        else:
+            return []
+        # As `_chunk` makes it, without the call.
+        choice: Chunk = {"index": self._choice, "delta": delta, "finish_reason": None}
+        if logprobs is not None and route.kind is Kind.TEXT:
+            entries = [finite(entry) for entry in logprobs]
+            choice["logprobs"] = {"content": entries, "refusal": None}
+        return [{**self._envelope, "choices": [choice]}]
 
     def _separated(self, kind: Kind, text: str) -> str:
         """The first text of a message, apart from what the client has of this kind."""

@@ -293,6 +293,17 @@ def test_a_calls_end_does_not_end_the_turn(stream_of, heard):
     assert found == Heard(["Four."], [], [("f", "1")])
 
 
+# -- Cost --
+
+
+@each_stream
+def test_a_stream_has_so_few_attributes_that_python_reads_them_fast(stream_of, heard):
+    stream = stream_of()
+    run(stream, events_of(ANSWER))
+    objects = [stream, *getattr(stream, "_choices", {}).values()]
+    assert max(len(vars(each)) for each in objects) <= 30
+
+
 # -- The separator of Chat Completions --
 
 
