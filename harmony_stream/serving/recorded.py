@@ -265,8 +265,6 @@ def _cut(tokens: Sequence[int]) -> tuple[list[Sequence[int]], list[_Span]]:
     events = [*parser.feed_many(tokens), *parser.close()]
     starts = [event for event in events if isinstance(event, MessageStart)]
     spans = list(_spans_of_turns(tokens, starts))
-    if not begins_as_whole:  # then the first one begins at once, whatever comes first
-        spans[:1] = [(0, spans[0][1] if spans else len(tokens))]
     strays = [
         (event.start, event.stop)
         for event in events
@@ -281,9 +279,12 @@ def _spans_of_turns(tokens: Sequence[int], starts: list[MessageStart]) -> Iterat
     stops = {at + 1 for at, token in enumerate(tokens) if token in ids}
     others = (start.start for start in starts if start.role is not Role.ASSISTANT)
     edges = sorted({*stops, *others, len(tokens)})
+    first = None if is_whole(tokens) else edges[bisect_right(edges, 0)]
     spoken = [start.start for start in starts if start.role is Role.ASSISTANT]
+    if first is not None and not spoken:
+        yield 0, first
     for edge, group in groupby(spoken, lambda start: edges[bisect_right(edges, start)]):
-        yield next(group), edge
+        yield 0 if edge == first else next(group), edge
 
 
 def _holds(spans: list[_Span], event: Malformed) -> bool:
