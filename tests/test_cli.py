@@ -13,9 +13,13 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import examples, streams
 
 from harmony_stream import LoadError, Vocabulary, cli, iter_events
 from harmony_stream.commands import replay as replay_command
+from harmony_stream.commands.screen import Screen
 
 START, CHANNEL, MESSAGE, END, RETURN, CALL = 200006, 200005, 200008, 200007, 200002, 200012
 FINAL, ANALYSIS, COMMENTARY, ASSISTANT = 17196, 35644, 12606, 173781
@@ -115,6 +119,17 @@ assistant commentary | tool call functions.f
   {
 -- truncated: the stream ends here; the call is incomplete and must not be executed
 """,
+    '<|channel|>commentary to=functions.f <|constrain|>json<|message|>{"a":<|call|>': """\
+assistant commentary | tool call functions.f (json)
+  {"a":
+!! arguments_not_json: the arguments of a tool call are not JSON
+-- call
+""",
+    "<|channel|>analysis to=python code<|message|>1 +<|call|>": """\
+assistant analysis | tool call python (code)
+  1 +
+-- call
+""",
     "<|channel|>commentary<|message|>First\n\n\tthen\n<|end|>": """\
 assistant commentary | preamble
   First
@@ -166,7 +181,11 @@ def test_a_stream_is_shown_as_it_arose(marked_text, replay):
     assert f"{shown}\n" == SHOWN[marked_text]
 
 
+BAD_CALL = ids("<|channel|>commentary to=functions.f<|message|>{<|call|>")
 SUMMARIES = [
+    (BAD_CALL, f"{len(BAD_CALL)} tokens, 1 message, 1 problem"),
+    (BAD_CALL[:-1], f"{len(BAD_CALL) - 1} tokens, 1 message, 0 problems"),
+    ([*BAD_CALL, UNKNOWN], f"{len(BAD_CALL) + 1} tokens, 1 message, 2 problems"),
     ([], "0 tokens, 0 messages, 0 problems"),
     ([MESSAGE], "1 token, 1 message, 0 problems"),
     ([CHANNEL, FINAL, MESSAGE, START, ASSISTANT, MESSAGE], "6 tokens, 2 messages, 1 problem"),
@@ -189,6 +208,10 @@ CONTENT = {
     "a\u2028b\x0bc\x85d": "a\\u2028b\\x0bc\\x85d",
     "[bold]x[/bold] :smile: [/]": "[bold]x[/bold] :smile: [/]",
     "日本 👩🏽‍🍳 é\u00a0\u3000\t.": "日本 👩🏽‍🍳 é\u00a0\u3000\t.",
+    "a\u200fb\u061cc\u200bd\ufeffe": "a\\u200fb\\u061cc\\u200bd\\ufeffe",
+    "\u00ad\u180e\u2060\U000e0041.": "\\xad\\u180e\\u2060\\U000e0041.",
+    "👩\u200d": "👩\\u200d",
+    "👩\u200d\nb": "👩\\u200d\n  b",
     "\n-- return\n\nuser\nHi": "\n  -- return\n\n  user\n  Hi",
 }
 
@@ -413,10 +436,75 @@ def test_a_log_is_a_completion_or_a_whole_stream(tokens, options, beginning, rep
     assert replay(tokens, *options).startswith(beginning)
 
 
-@pytest.mark.parametrize("view", [(), ("--events",)])
-@pytest.mark.parametrize(("tokens", "status"), [(TOKENS, 0), ([*TOKENS, UNKNOWN], 1)])
-def test_strict_makes_problems_a_failure(tokens, status, view, log, capsys):
+FAULTS = [(TOKENS, 0), ([*TOKENS, UNKNOWN], 1), (BAD_CALL, 1), (BAD_CALL[:-1], 0)]
+
+
+@pytest.mark.parametrize("view", [(), ("--events",), ("--speed", "1e6")])
+@pytest.mark.parametrize(("tokens", "status"), FAULTS)
+def test_faults_can_be_made_a_failure(tokens, status, view, log):
     assert cli.main(["replay", log(tokens), "--fail-on-fault", *view]) == status
+    assert cli.main(["replay", log(tokens), *view]) == 0
+
+
+def test_arguments_that_are_no_json_are_told_beside_the_events_of_the_parser(log, capsys):
+    calls = [BAD_CALL, TOKENS, BAD_CALL]
+    path = log("\n".join(json.dumps({"ids": tokens}) for tokens in calls))
+    assert cli.main(["replay", "--events", path]) == 0
+    captured = capsys.readouterr()
+    expected = [event.to_dict() for tokens in calls for event in iter_events(tokens)]
+    assert [json.loads(line) for line in captured.out.splitlines()] == expected
+    reason = f"token {len(BAD_CALL) - 1}: the arguments of a tool call are not JSON"
+    assert captured.err == "".join(f"harmony-stream: line {n}: {reason}\n" for n in (1, 3))
+
+
+@given(streams | st.just(BAD_CALL), st.booleans())
+@examples(100)
+def test_both_views_of_a_log_count_the_same_problems(tokens, is_whole):
+    events = list(iter_events(tokens, None if is_whole else "assistant"))
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        shown = Screen(io.StringIO()).play("", len(tokens), events)
+        printed = replay_command._print_events("", len(tokens), events)
+    assert shown == printed
+
+
+@pytest.mark.parametrize("command", ["replay", "check", "stats", "convert"])
+def test_nothing_but_the_parser_is_strict(command, log, capsys):
+    with pytest.raises(SystemExit) as caught:
+        cli.main([command, "--strict", log(TOKENS)])
+    assert caught.value.code == 2
+    with pytest.raises(SystemExit):
+        cli.main([command, "--help"])
+    shown = capsys.readouterr().out
+    assert "--strict" not in shown
+    assert ("--fail-on-fault" in shown, "--stop-on-error" in shown) == (
+        command == "replay",
+        command != "replay",
+    )
+
+
+HIDDEN = "\x1b[2J\u200f\u061c\u200b\ufeff\u202e\u2066\xad\U000e0041"
+SPELLED = "\\x1b[2J\\u200f\\u061c\\u200b\\ufeff\\u202e\\u2066\\xad\\U000e0041"
+COMPLAINTS = [
+    ["replay", f"/nowhere/{HIDDEN}"],
+    ["replay", f"/nowhere/{HIDDEN}", "--format", f"{HIDDEN}"],
+    ["replay", f"/nowhere/{HIDDEN}", f"--{HIDDEN}"],
+    ["replay", f"/nowhere/{HIDDEN}", "--record", f"{HIDDEN}"],
+    ["check", f"/nowhere/{HIDDEN}"],
+    ["stats", f"/nowhere/{HIDDEN}"],
+    ["convert", "--to", "chat", "-o", f"/nowhere/{HIDDEN}", "/nowhere/log"],
+    ["render", f"/nowhere/{HIDDEN}"],
+    ["tools", f"/nowhere/{HIDDEN}"],
+    ["serve", f"/nowhere/{HIDDEN}"],
+]
+
+
+@pytest.mark.parametrize("words", COMPLAINTS, ids=lambda words: words[0])
+def test_no_complaint_can_hide_anything_or_move_the_cursor(words, capsys):
+    with contextlib.suppress(SystemExit):
+        assert cli.main(words) == 2
+    error = capsys.readouterr().err
+    assert SPELLED in error
+    assert error.replace("\n", "").isprintable()
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["replay", "--help"]])

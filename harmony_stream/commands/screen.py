@@ -90,17 +90,17 @@ class Arguments:
     """Follows a stream: tells at the end of a call whether its arguments are the JSON due."""
 
     def __init__(self) -> None:
-        self._texts: list[str] = []
+        self._texts: list[str] | None = None  # of the call that is open
 
     def lack_json(self, event: Event) -> bool:
         """Take the next event; tell whether it ends a complete call without the JSON due."""
-        match event:
-            case MessageStart():
-                self._texts = []
-            case ContentDelta() if event.header.is_tool_call:
+        if isinstance(event, ContentDelta):
+            if self._texts is not None:
                 self._texts.append(event.text)
-            case MessageEnd(complete=True):
-                return lack_json(event.header, "".join(self._texts))
+        elif isinstance(event, MessageStart):
+            self._texts = [] if event.header.is_tool_call else None
+        elif isinstance(event, MessageEnd) and self._texts is not None and event.complete:
+            return lack_json(event.header, "".join(self._texts))
         return False
 
 

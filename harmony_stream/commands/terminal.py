@@ -30,6 +30,7 @@ _EMOJI = (
     "[#*0-9\xa9\xae\u203c\u2049\u2122\u2139\u2190-\u21ff\u2300-\u23ff\u2460-\u24ff\u25a0-\u27bf"
     f"\u2900-\u297f\u2b00-\u2bff\u3030\u303d\u3297\u3299{_BLOCK}]"
 )
+_KEYS = tuple("#*0123456789")  # the emoji among ASCII
 _SELECTED = f"{_EMOJI}[{_SELECTORS}]?"
 _LAST_EMOJI = re.compile(rf"({_SELECTED})({_JOINER}?)\Z")
 # What needs no second look: ASCII, and the common letters of many languages, for speed alone.
@@ -73,8 +74,8 @@ class VisibleContent:
 
     def feed(self, text: str) -> str:
         """What can be shown after this piece, and was not yet."""
-        if not self._shown and _is_seen(text.replace("\n", "").replace("\t", "")):
-            self._shown = _emoji_at_end(text)
+        if not self._shown and text.isascii() and text.replace("\n", "").isprintable():
+            self._shown = text[-1] if text.endswith(_KEYS) else ""
             return text
         shown, text = self._shown, self._shown + self._held + text
         found = _LAST_EMOJI.search(text)
@@ -86,11 +87,6 @@ class VisibleContent:
         """What was held back, at the end of the content."""
         held, self._shown, self._held = self._held, "", ""
         return visible(held)
-
-
-def _emoji_at_end(text: str) -> str:
-    found = _LAST_EMOJI.search(text, max(0, len(text) - 2))
-    return found[1] if found else ""
 
 
 def _is_seen(text: str) -> bool:

@@ -1,16 +1,24 @@
 """The commands check, stats and convert, as a user runs them."""
 
+import gzip
 import io
 import json
 import os
 import pty
+import shlex
+import signal
 import subprocess
 import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
 from log_command import COMMAND, main
 from log_shapes import (
     ANSWER,
@@ -31,12 +39,13 @@ from log_shapes import (
     sse,
     vllm_completion,
 )
-from strategies import events_of, tokens_of
+from strategies import events_of, examples, streams, tokens_of
 
 import harmony_stream
 from harmony_stream import Message
-from harmony_stream.commands import token_logs
-from harmony_stream.logs import parse_batch, read_log, text, to_arrow
+from harmony_stream.commands import check, convert, token_logs
+from harmony_stream.commands.screen import Screen
+from harmony_stream.logs import batch, parse_batch, read_log, text, to_arrow, work
 
 BROKEN = tokens_of("<|channel|>final<|channel|>analysis json<|message|>a<|start|>assistant")
 BAD_CALL = tokens_of(CALL.replace("}", ""))
@@ -375,6 +384,166 @@ def test_a_line_that_is_cut_is_no_failure(log, capsys):
 
     assert status == 0
     assert capsys.readouterr().err.endswith("log.jsonl: line 2: the last line is cut off\n")
+
+
+@pytest.mark.parametrize("shape", ["messages", "chat", "parquet"])
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_arguments_that_are_no_json_are_problems(log, shape, jobs):
+    target = converted(log(FIRST, BAD_CALL, PLAIN_CALL, CUT_CALL, PYTHON), shape, jobs=jobs)
+
+    table = pq.read_table(target).to_pylist() if shape == "parquet" else json_lines(target)
+    found = {line["record"]: line["problems"] for line in table}
+    bad = ["arguments_not_json"]
+    assert found == {1: [], 2: bad, 3: bad, 4: [], 5: []}
+
+
+rows_of_logs = streams.map(lambda row: [min(token, 2**32 - 1) for token in row])
+rows_of_logs |= st.sampled_from([BAD_CALL, PLAIN_CALL, CUT_CALL])
+
+
+@given(st.lists(rows_of_logs, min_size=1, max_size=3))
+@examples(50)
+def test_every_command_tells_the_same_problems(rows):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "log.jsonl"
+        path.write_bytes(lines([{"ids": row} for row in rows]))
+        told = [line["problems"] for line in json_lines(converted(path, "messages"))]
+        chats = [line["problems"] for line in json_lines(converted(path, "chat"))]
+        (found,) = map(check.find, work.batches(read_log(path), strict=True))
+    shown = sum(Screen(io.StringIO()).play("", len(row), batch.events_of(row)) for row in rows)
+
+    assert found.malformed == sum(map(bool, chats))
+    assert sum(map(len, told)) == sum(map(len, chats)) == shown
+
+
+# -- Where convert writes --------------------------------------------------------------------------
+
+OWN_NAMES = ["log.jsonl", "./log.jsonl", "folder/../log.jsonl", "hard", "soft", "chain", "HERE"]
+
+
+@pytest.fixture
+def names(log, monkeypatch):
+    """A log with many names, in the working folder."""
+    path = log(FIRST, SECOND)
+    monkeypatch.chdir(path.parent)
+    os.mkdir("folder")
+    os.link("log.jsonl", "hard")
+    os.symlink("log.jsonl", "soft")
+    os.symlink("soft", "chain")
+    return path
+
+
+@pytest.mark.parametrize("shape", ["events", "messages", "chat", "parquet"])
+@pytest.mark.parametrize("output", OWN_NAMES)
+def test_a_log_is_never_its_own_output(names, capsys, output, shape):
+    output = output.replace("HERE", str(names))
+    before, files = names.read_bytes(), sorted(os.listdir())
+
+    for logs in (["log.jsonl"], ["missing", "hard"], ["chain", "log.jsonl"]):
+        assert main(["convert", "--to", shape, "-o", output, *logs]) == 2
+
+        named = next(log for log in logs if log != "missing")
+        reason = f"{output}: the output is the same file as the log {named}; name another"
+        assert capsys.readouterr() == ("", f"harmony-stream: {reason}\n")
+        assert (names.read_bytes(), sorted(os.listdir())) == (before, files)
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, zstandard.ZstdCompressor().compress])
+def test_a_compressed_log_is_not_its_own_output_either(log, compress):
+    path = log(compress(lines([{"ids": FIRST}])))
+    before = path.read_bytes()
+
+    assert main(["convert", "--to", "chat", "-o", path, path]) == 2
+    assert path.read_bytes() == before
+
+
+SHELL = [
+    ('-o log.jsonl - < log.jsonl', "log.jsonl: the output is the same file as the log <stdin>"),
+    ('-o hard - < log.jsonl', "hard: the output is the same file as the log <stdin>"),
+    ('-o - log.jsonl >> log.jsonl', "<stdout>: the output is the same file as the log log.jsonl"),
+    ('-o - - < log.jsonl >> hard', "<stdout>: the output is the same file as the log <stdin>"),
+    ('-o /dev/fd/3 soft 3>> hard', "/dev/fd/3: the output is the same file as the log soft"),
+    ('-o log.jsonl /dev/fd/3 3< hard', "log.jsonl: the output is the same file as the log /dev/"),
+]  # fmt: skip
+
+
+def in_shell(words, **options):
+    command = " ".join(map(shlex.quote, COMMAND)) + " convert --to chat " + words
+    return subprocess.run(["bash", "-c", command], capture_output=True, text=True, **options)
+
+
+@pytest.mark.parametrize(("words", "reason"), SHELL)
+def test_what_a_shell_redirects_is_known_as_well(names, words, reason):
+    before = names.read_bytes()
+    done = in_shell(words)
+
+    assert (done.returncode, done.stdout, names.read_bytes()) == (2, "", before)
+    assert done.stderr.startswith(f"harmony-stream: {reason}")
+
+
+def test_a_log_may_go_where_another_copy_of_it_is(names):
+    os.symlink("copy", "link")
+    for output in ("link", "copy", "link"):
+        assert main(["convert", "--to", "chat", "-o", output, "log.jsonl"]) == 0
+    assert len(json_lines(Path("copy"))) == 2
+    assert os.readlink("link") == "copy"
+
+
+@pytest.mark.parametrize("shape", ["events", "messages", "chat", "parquet"])
+def test_an_output_may_be_a_fifo_or_a_descriptor(log, tmp_path, shape):
+    path, fifo, shown = log(FIRST, SECOND), tmp_path / "fifo", tmp_path / "shown"
+    wanted = converted(path, shape).read_bytes()
+    os.mkfifo(fifo)
+    reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    assert main(["convert", "--to", shape, "-o", fifo, path]) == 0
+    assert os.read(reader, 1 << 16) == wanted
+    os.close(reader)
+    with shown.open("wb", buffering=0) as out:
+        out.write(b"head ")
+        assert main(["convert", "--to", shape, "-o", f"/proc/self/fd/{out.fileno()}", path]) == 0
+        out.write(b" tail")
+    assert shown.read_bytes() == b"head " + wanted + b" tail"
+    assert fifo.is_fifo()
+
+
+def test_an_output_keeps_its_mode_and_a_new_one_has_that_of_the_umask(log):
+    path = log(FIRST)
+    target = path.with_name("out")
+    target.touch(0o600)
+    assert converted(path, "chat").stat().st_mode & 0o777 == 0o600
+    target.unlink()
+    mask = os.umask(0)
+    os.umask(mask)
+    assert converted(path, "chat").stat().st_mode & 0o777 == 0o666 & ~mask
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_conversion_that_is_told_to_end_leaves_nothing_behind(log, monkeypatch, number):
+    path = log(FIRST)
+    monkeypatch.setattr(convert, "results", lambda *_: signal.raise_signal(number))
+
+    with pytest.raises(SystemExit) as caught:
+        main(["convert", "--to", "chat", "-o", path.with_name("out"), path])
+
+    assert caught.value.code == 128 + number
+    assert os.listdir(path.parent) == ["log.jsonl"]
+    assert signal.getsignal(number) is signal.SIG_DFL
+
+
+def test_signals_that_others_handle_stay_theirs(log, monkeypatch):
+    monkeypatch.setattr(convert, "results", lambda *_: signal.raise_signal(signal.SIGHUP) or [])
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
+    try:
+        converted(log(FIRST), "chat")
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_a_conversion_may_run_in_a_thread(log):
+    with ThreadPoolExecutor() as pool:
+        found = pool.submit(converted, log(FIRST), "chat").result()
+    assert len(json_lines(found)) == 1
 
 
 # -- What they share -------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from log_shapes import ANSWER, CALL, FIRST, ROWS, SECOND, THINKING, TURN, WIDTH,
 from strategies import SPECIAL, any_token, events_of, examples, messages_of, streams, tokens_of
 
 import harmony_stream
+from harmony_stream.adapters.arguments import ARGUMENTS_NOT_JSON, lack_json
 from harmony_stream.logs import COLUMNS, NOT_TOKEN_IDS, batch, is_whole, parse_batch, parse_table
 from harmony_stream.logs.batch import to_arrow
 
@@ -103,7 +104,38 @@ def test_the_short_cut_and_the_parser_agree(stream):
     assert parse_batch([FIRST, tokens, SECOND]) == reference([FIRST, tokens, SECOND])
 
 
-turns = st.sampled_from([THINKING, CALL, ANSWER, "<|channel|>final<|message|>", "<|end|>"])
+BAD_CALLS = {
+    "a call without its JSON": CALL.replace("}", ""),
+    "a call of a function": "<|channel|>commentary to=functions.f<|message|>{<|call|>",
+    "a call that ends as a message does": CALL.replace("}", "").replace("<|call|>", "<|end|>"),
+    "a call of a browser": "<|channel|>analysis to=browser.open json<|message|>5]<|call|>",
+    "a call with another fault": CALL.replace("}", "<|constrain|>"),
+}
+GOOD_CALLS = {
+    "code": "<|channel|>analysis to=python code<|message|>1 +<|call|>",
+    "a call that is cut off": CALL.replace("}", "").removesuffix("<|call|>"),
+    "a call that the end of text ends": CALL.replace("}<|call|>", "<|endoftext|>"),
+    "a note to the assistant": "<|channel|>analysis to=assistant json<|message|>{<|end|>",
+    "an answer in JSON": "<|channel|>final <|constrain|>json<|message|>{<|return|>",
+}
+
+
+@pytest.mark.parametrize("call", BAD_CALLS.values(), ids=BAD_CALLS)
+def test_a_complete_call_without_its_json_has_a_problem(call, either_way):
+    (found,) = rows_of(parse_batch([tokens_of(call)]))
+    assert found["problems"][-1:] == [ARGUMENTS_NOT_JSON]
+
+
+@pytest.mark.parametrize("call", GOOD_CALLS.values(), ids=GOOD_CALLS)
+def test_what_need_not_be_json_has_no_problem(call, either_way):
+    (found,) = rows_of(parse_batch([tokens_of(call)]))
+    assert found["problems"] == []
+
+
+turns = st.sampled_from(
+    [THINKING, CALL, ANSWER, "<|channel|>final<|message|>", "<|end|>",
+     *BAD_CALLS.values(), *GOOD_CALLS.values()]
+)  # fmt: skip
 likely = st.lists(
     turns.map(tokens_of)
     | st.just(tokens_of(TURN))
@@ -137,6 +169,11 @@ def test_columns_say_what_the_events_say(rows):
         found = [each for each in rows_of(columns) if each["row"] == row]
         events = events_of(tokens, None if is_whole(tokens) else "assistant")
         kinds = [str(e.error.kind) for e in events if isinstance(e, harmony_stream.Malformed)]
+        collected = harmony_stream.MessageCollector()
+        for event in events:
+            message = collected.feed(event)
+            if message and event.complete and lack_json(event.header, message.content[0].text):
+                kinds.append(ARGUMENTS_NOT_JSON)
         assert sorted(kind for each in found for kind in each["problems"]) == sorted(kinds)
         assert [
             (*(each[name] for name in ("role", "name", "channel", "recipient", "content_type")),
