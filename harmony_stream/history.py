@@ -36,8 +36,8 @@ from harmony_stream.parsing.events import (
 )
 from harmony_stream.rendering.dropping import (
     analysis_cutoff,
-    is_answer,
-    is_reasoning_of_a_turn,
+    finishes_its_turn,
+    goes_with_its_turn,
 )
 from harmony_stream.rendering.header import header_of
 
@@ -205,9 +205,10 @@ class Turns:
         if header.role is not Role.ASSISTANT:
             return
         turn = self._turns[-1]
-        if is_reasoning_of_a_turn(header):
+        key = (header.role, header.channel, header.recipient)
+        if goes_with_its_turn(*key):
             turn.thoughts.append(index)
-        turn.is_finished = is_answer(header)
+        turn.is_finished = finishes_its_turn(*key)
         self._note_whether_finished(len(self._turns) - 1, turn.is_finished)
 
     def _note_whether_finished(self, number: int, is_finished: bool) -> None:

@@ -89,6 +89,12 @@ def test_tools_are_shown_as_typescript_out_of_any_envelope(run, tools):
     )
 
 
+def test_a_tool_that_says_null_of_itself_says_nothing(run):
+    silent = {"name": "now", "description": None, "parameters": None}
+    status, out, _ = run("tools", json.dumps([silent]))
+    assert (status, out.splitlines()[6:8]) == (0, ["type now = () => any;", ""])
+
+
 def test_tools_are_shown_as_the_wheel_writes_them_unless_told_otherwise(run):
     _, out, _ = run("tools", json.dumps([WEATHER]))
     assert "unit?: any," in out

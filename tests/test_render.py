@@ -48,6 +48,14 @@ RENDERERS = {name: Renderer(profile=name) for name in PROFILES}
 KEEP = RenderConversationConfig(auto_drop_analysis=False)
 
 
+A, C, F = "analysis", "commentary", "final"
+METHODS = {
+    "render_conversation": [],
+    "render_conversation_for_training": [],
+    "render_conversation_for_completion": [Role.ASSISTANT],
+}
+
+
 def text_of(tokens):
     return VOCABULARY.decode(tokens)
 
@@ -321,6 +329,41 @@ def test_several_parts_follow_each_other_and_are_encoded_apart():
     assert tokens[3:-1] == [*tokens_of("hel"), *tokens_of("lo")]
 
 
+SILENT = [
+    assistant(""),
+    assistant("", None, "all"),
+    assistant("").adding_content(""),
+    Message(author={"role": "assistant"}, content=[]),
+]
+
+
+@pytest.mark.parametrize("message", SILENT)
+def test_an_empty_message_of_the_assistant_adds_nothing_to_the_guide_s_prompt(message):
+    around = [user("Hi"), user("Still there?")]
+    with_it = conversation(around[0], message, around[1])
+
+    for method, arguments in METHODS.items():
+        render = getattr(RENDERERS["guide"], method)
+        assert render(with_it, *arguments) == render(conversation(*around), *arguments)
+    kept = RENDERERS["openai-0.0.8"].render_conversation(with_it)
+    assert text_of(kept).count("<|start|>assistant") == 1
+    assert text_of(RENDERERS["guide"].render(message)).startswith("<|start|>assistant<|message|>")
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        assistant(" "), assistant("", F), assistant("", A), assistant("", None, "functions.f"),
+        assistant("", None, "assistant"), assistant("", name="bob"), user(""), result(""),
+        assistant("", content_type="json"), assistant("").adding_content("x"),
+    ],
+)  # fmt: skip
+def test_an_empty_message_that_says_anything_else_is_written(message):
+    for renderer in RENDERERS.values():
+        written = renderer.render_conversation(conversation(user("Hi"), message), KEEP)
+        assert text_of(written).count("<|start|>") == 2
+
+
 @pytest.mark.parametrize("has_functions", [False, True])
 def test_a_single_system_message_is_told_of_functions_by_an_option(has_functions):
     message = Message.from_role_and_content(Role.SYSTEM, SystemContent.new())
@@ -332,8 +375,6 @@ def test_a_single_system_message_is_told_of_functions_by_an_option(has_functions
 
 
 # --- Which analysis is dropped -------------------------------------------------------------------
-
-A, C, F = "analysis", "commentary", "final"
 
 DROPS = {
     "nothing": ([], []),
@@ -409,6 +450,8 @@ REFUSALS = {
     "an author with an empty name": (
         assistant("", "final", name=""),
         "author.name '' is empty, and would be read as a tool's"),
+    "a tool that is a channel": (result("", None, None, name="analysis"),
+                                 "author.name 'analysis' of a tool would be read as a channel"),
     "an empty channel": (assistant("", ""), "channel '' is empty"),
     "an empty recipient": (assistant("", "commentary", ""), "recipient '' is empty"),
     "an empty type": (assistant("", "final", content_type=""), "content_type '' is empty"),
@@ -461,8 +504,6 @@ def test_a_message_is_refused_for(message, sentence, renderer):
 
 # What one layout can write and another cannot: the words stand beside others there.
 REFUSED_BY = [
-    (result("", None, None, name="analysis"), PROFILES,
-     "author.name 'analysis' of a tool would be read as a channel"),
     (assistant("?", content_type="final"), ["openai-0.0.8", "guide"],
      "content_type 'final' would be read with channel 'final'"),
     (assistant("?", content_type="assistant"), ["openai-0.0.8", "guide"],
@@ -756,13 +797,6 @@ def wheel(request, official_vocabulary_file):
     made = Wheel(request.param)
     yield made.or_skip()
     made.close()
-
-
-METHODS = {
-    "render_conversation": [],
-    "render_conversation_for_training": [],
-    "render_conversation_for_completion": [Role.ASSISTANT],
-}
 
 
 @pytest.mark.slow

@@ -61,7 +61,10 @@ def _tool(number: int, value: Any) -> ToolDescription:  # noqa: ANN401
     inner = value.get("function", value) if isinstance(value, dict) else value
     if not isinstance(inner, dict):
         raise ValueError(f"tool {number}: expected an object with a name, found {inner!r}")
+    fields = {
+        name: each for name, each in inner.items() if name != "description" or each is not None
+    }
     try:
-        return ToolDescription.model_validate({"description": "", **inner})
+        return ToolDescription.model_validate({"description": "", **fields})
     except ValueError as error:
         raise ValueError(f"tool {number}: {error}") from error

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from harmony_stream.header import NOT_TOOLS
 from harmony_stream.messages import Role
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from harmony_stream.header import Header
+    from harmony_stream.messages import Message
 
 
 def analysis_cutoff(headers: Sequence[tuple[Role, str | None]]) -> int:
@@ -34,37 +35,39 @@ def analysis_cutoff(headers: Sequence[tuple[Role, str | None]]) -> int:
     return next(index for index, (_, channel) in enumerate(headers) if channel == "final")
 
 
-def is_reasoning_of_a_turn(header: Header) -> bool:
+def goes_with_its_turn(role: Role, channel: str | None, recipient: str | None) -> bool:
     """Whether a message goes once its turn is finished: the assistant's analysis, unless a call."""
-    return (
-        header.role is Role.ASSISTANT and header.channel == "analysis" and not header.is_tool_call
-    )
+    return channel == "analysis" and role is Role.ASSISTANT and recipient in NOT_TOOLS
 
 
-def is_answer(header: Header) -> bool:
-    """Whether a turn is finished, if this is the assistant's last message in it."""
-    return header.role is Role.ASSISTANT and header.channel == "final" and not header.is_tool_call
+def finishes_its_turn(role: Role, channel: str | None, recipient: str | None) -> bool:
+    """Whether a turn is finished, if this is the assistant's last message in it: its answer."""
+    return channel == "final" and role is Role.ASSISTANT and recipient in NOT_TOOLS
 
 
-def reasoning_of_finished_turns(headers: Iterable[Header]) -> list[int]:
+def reasoning_of_finished_turns(messages: Iterable[Message]) -> list[int]:
     """The indexes of what goes by the rule of the format guide.
 
     The format guide, "Handling reasoning output in subsequent sampling". A user message opens a
     turn; it is finished if the assistant's last message in it is its answer.
 
-    >>> from harmony_stream.header import Header
-    >>> thought, answer = (Header(Role.ASSISTANT, None, each) for each in ("analysis", "final"))
-    >>> reasoning_of_finished_turns([thought, answer, Header(Role.USER), thought, answer])
-    [0, 3]
+    >>> from harmony_stream.messages import Message
+    >>> of = Message.from_role_and_content
+    >>> turn = [of("user", "2 + 2?"), of("assistant", "Hm.").with_channel("analysis"),
+    ...         of("assistant", "4").with_channel("final")]
+    >>> reasoning_of_finished_turns([*turn, *turn])
+    [1, 4]
     """
     found: list[int] = []
     of_turn: list[int] = []
     is_finished = False
-    for index, header in enumerate(headers):
-        if header.role is Role.USER:
+    for index, message in enumerate(messages):
+        role, channel, recipient = message.author.role, message.channel, message.recipient
+        if role is Role.USER:
             found += of_turn if is_finished else []
             of_turn, is_finished = [], False
-        elif header.role is Role.ASSISTANT:
-            of_turn += [index] if is_reasoning_of_a_turn(header) else []
-            is_finished = is_answer(header)
+        elif role is Role.ASSISTANT:
+            if goes_with_its_turn(role, channel, recipient):
+                of_turn.append(index)
+            is_finished = finishes_its_turn(role, channel, recipient)
     return found + (of_turn if is_finished else [])

@@ -118,6 +118,7 @@ def _is_writable(header: Header) -> bool:
 # --- What is refused -----------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=1024)  # what is in order is not read again, by no renderer
 def check_header(header: Header, profile: Profile) -> None:
     """Refuse a header that would not be read as what it is.
 

@@ -150,7 +150,7 @@ class Renderer:
 
     def _dropped(self, messages: Sequence[Message]) -> set[int]:
         if self.profile.drops_by_turns:
-            return set(reasoning_of_finished_turns(map(header_of, messages)))
+            return set(reasoning_of_finished_turns(messages))
         cutoff = analysis_cutoff([(each.author.role, each.channel) for each in messages])
         return {index for index in range(cutoff) if messages[index].channel == "analysis"}
 
@@ -271,8 +271,10 @@ def _says_nothing(message: Message) -> bool:
 
     Chat histories hold such messages; vLLM and TensorRT-LLM leave them out as well.
     """
-    is_empty = all(isinstance(part, TextContent) and not part.text for part in message.content)
-    return is_empty and header_of(message) in _NOTHING_ELSE
+    for part in message.content:
+        if not isinstance(part, TextContent) or part.text:
+            return False
+    return header_of(message) in _NOTHING_ELSE
 
 
 # --- Cache keys ----------------------------------------------------------------------------------

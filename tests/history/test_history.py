@@ -33,6 +33,7 @@ from harmony_stream.parsing.collect import MessageCollector, parse
 from harmony_stream.rendering.header import header_of
 from harmony_stream.rendering.profiles import PROFILES
 from harmony_stream.rendering.render import Renderer
+from harmony_stream.transcript import Transcript
 
 CASES = {
     case["id"]: case
@@ -421,6 +422,16 @@ def test_the_guide_s_layout_drops_by_itself_what_the_default_policy_drops(word):
     assert by_itself == renderer.render_conversation(decided)
     asked = RenderConversationConfig(auto_drop_analysis=True)
     assert by_itself == renderer.render_conversation(decided, asked)
+
+
+def test_a_result_without_a_channel_is_on_commentary_in_a_transcript_too():
+    transcript = Transcript()
+    call, result = message_of("c", "{}"), message_of("r", "2.4 m")
+    result.channel = result.recipient = None
+
+    transcript.add_messages([call, result])
+
+    assert transcript.messages == (call, message_of("r", "2.4 m"))
 
 
 # --- What may be given ---------------------------------------------------------------------------
