@@ -468,7 +468,8 @@ class Record:
         hints = {name: _hint(cls, hint) for name, hint in get_annotations(cls).items()}
         for name, default in list(vars(cls).items()):
             if hasattr(default, "default_factory") and hasattr(default, "is_required"):
-                setattr(cls, name, _field_of(default))
+                setattr(cls, name, _field_of(default, f"{cls.__name__}.{name}"))
+                hints[name] = Annotated[hints[name], default] if default.metadata else hints[name]
         # In place. `on_setattr`: `__setattr__` below reads values for all.
         attrs.define(
             cls,
@@ -782,8 +783,11 @@ def _hint(owner: type, hint: Any) -> Any:
         return Any
 
 
-def _field_of(given: Any) -> Any:
-    """Of a `Field(...)` of pydantic, the field as attrs has it."""
+def _field_of(given: Any, path: str) -> Any:
+    """Of a `Field(...)` of pydantic, the field as attrs has it; what it demands is in the hint."""
+    for option in ("alias", "validation_alias", "serialization_alias", "exclude", "frozen"):
+        if getattr(given, option) is not None:
+            raise TypeError(f"{path}: {option} is not an option of a record's fields; leave it out")
     if given.default_factory is not None:
         return attrs.field(factory=given.default_factory)
     return attrs.field() if given.is_required() else attrs.field(default=given.default)
