@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import operator
+import os
 import re
 import sys
 from enum import Enum
@@ -17,10 +18,12 @@ from typing import TYPE_CHECKING, Literal, NoReturn
 import attrs
 
 from harmony_stream.errors import FaultKind, HarmonyError, HarmonyParseError
+from harmony_stream.header import KNOWN_CHANNELS, KNOWN_ROLES
+from harmony_stream.messages import Message, Role
 from harmony_stream.parsing.collect import MessageCollector
 from harmony_stream.parsing.events import ContentDelta, Malformed, MessageStart
 from harmony_stream.parsing.parser import EventParser
-from harmony_stream.rendering.profiles import OPENAI_0_0_8, Profile, get_profile
+from harmony_stream.rendering.profiles import OPENAI_0_0_8, PROFILES, Profile, get_profile
 from harmony_stream.rendering.render import Renderer
 from harmony_stream.vocabulary import FormattingToken, Vocabulary
 
@@ -29,13 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
     from typing import SupportsIndex
 
-    from harmony_stream.messages import (
-        Conversation,
-        Message,
-        RenderConversationConfig,
-        RenderOptions,
-        Role,
-    )
+    from harmony_stream.messages import Conversation, RenderConversationConfig, RenderOptions
     from harmony_stream.parsing.events import Event
 
 __all__ = [
@@ -44,6 +41,9 @@ __all__ = [
     "load_harmony_encoding",
     "raise_disallowed_special_token",
 ]
+
+PROFILE_VARIABLE = "HARMONY_STREAM_PROFILE"
+"""Names the environment variable with the profile of encodings that are loaded without one."""
 
 _ACTION_ENDS = (FormattingToken.RETURN, FormattingToken.CALL)
 _ENDS = (*_ACTION_ENDS, FormattingToken.END)
@@ -291,24 +291,29 @@ unexpected end of data from index 1
         parser = parser_for(self, role, strict=strict)
         events = [*parser.feed_many(tokens), *parser.close()]
         if strict and (error := familiar_error(self, events)):
-            raise error
-        collector = MessageCollector()
+            is_last = self._ids([FormattingToken.MESSAGE])[0] not in tokens[error.position :]
+            raise at_end_of_stream(error) if is_last else error
+        collector, messages = MessageCollector(), []
         for event in events:
-            collector.feed(event)
-        return collector.messages
+            message = collector.feed(event) or message_of_text(event, role)
+            if message:
+                messages.append(message)
+        return messages
 
 
 def load_harmony_encoding(
     name: HarmonyEncodingName | str,
     *,
-    profile: Profile | str = OPENAI_0_0_8,
+    profile: Profile | str | None = None,
     vocabulary: Vocabulary | None = None,
 ) -> HarmonyEncoding:
     """The encoding of that name; one object for each profile and vocabulary.
 
     Args:
         name: `HarmonyEncodingName.HARMONY_GPT_OSS`, or its value.
-        profile: the layout of prompts: `openai-0.0.8`, `oss-0.0.11` or `guide`.
+        profile: the layout of prompts: `openai-0.0.8`, `oss-0.0.11` or `guide`. If none is given,
+            the one that the environment variable `HARMONY_STREAM_PROFILE` names at the time of
+            the call, or else `openai-0.0.8`.
         vocabulary: other tokens than o200k_harmony's.
 
     Raises:
@@ -321,12 +326,41 @@ def load_harmony_encoding(
     allowed = HarmonyEncodingName.HARMONY_GPT_OSS.value
     if name != allowed:
         raise ValueError(f"Invalid HarmonyEncodingName: {name}; expected {allowed}")
-    return _load(get_profile(profile), vocabulary or Vocabulary.default())
+    chosen = _profile_of_environment() if profile is None else get_profile(profile)
+    return _load(chosen, vocabulary or Vocabulary.default())
+
+
+def _profile_of_environment() -> Profile:
+    """The profile for code that was not written for this library and so names none."""
+    name = os.environ.get(PROFILE_VARIABLE, "")
+    if name and name not in PROFILES:
+        allowed = ", ".join(PROFILES)
+        raise ValueError(f"{PROFILE_VARIABLE}: {name!r} is not a profile; use one of {allowed}")
+    return PROFILES[name] if name else OPENAI_0_0_8
 
 
 @lru_cache(maxsize=32)
 def _load(profile: Profile, vocabulary: Vocabulary) -> HarmonyEncoding:
     return HarmonyEncoding(vocabulary, profile)
+
+
+# -- Text that belongs to no message --
+
+# A header that was given up is no text: its words are its fields.
+_OF_TEXT = (FaultKind.EXPECTED_START, FaultKind.UNPARSED_HEADER_TEXT, FaultKind.UNKNOWN_ROLE)
+
+
+def message_of_text(event: Event, role: Role | str | None) -> Message | None:
+    """Text between messages, or words of a header that are no field, as a message without channel.
+
+    Who asks for messages hears of nothing else, so the text must be in one.
+    """
+    if not isinstance(event, Malformed) or event.error.kind not in _OF_TEXT:
+        return None
+    text = event.text.strip()
+    if not text or text.lower() in (*KNOWN_ROLES, *KNOWN_CHANNELS):
+        return None
+    return Message.from_role_and_content(role or Role.ASSISTANT, text)
 
 
 # -- Faults that openai_harmony raises for --
@@ -340,6 +374,7 @@ _NO_ROLE = "message header did not contain a role"
 _PHRASES = {
     FaultKind.EXPECTED_START: "Unexpected token {token} while expecting start token {start}",
     FaultKind.MISSING_MESSAGE: _NO_MESSAGE,
+    FaultKind.UNEXPECTED_START: _NO_MESSAGE,
     FaultKind.TRUNCATED_IN_HEADER: _NO_MESSAGE,
     FaultKind.EMPTY_CHANNEL: "channel marker present but no channel value found in header",
     FaultKind.UNKNOWN_ROLE: "Unknown role: {word}",
@@ -369,12 +404,25 @@ def familiar_error(encoding: HarmonyEncoding, events: Iterable[Event]) -> Famili
     for event in events:
         if isinstance(event, Malformed):
             stop = event.stop
-            if event.error.kind in _PHRASES:
+            if _is_familiar(event.error):
                 faults.append(event.error)
         elif faults and not (isinstance(event, MessageStart) and event.start < stop):
             # Those that stand together are one header's; that with text comes before its message.
             return _familiar(encoding.vocabulary, faults, event)
     return _familiar(encoding.vocabulary, faults, None) if faults else None
+
+
+def _is_familiar(error: HarmonyParseError) -> bool:
+    if error.kind is FaultKind.UNEXPECTED_START:
+        # A role alone says nothing: there the header begins afresh.
+        return error.header_text.strip().lower() not in ("", *KNOWN_ROLES)
+    return error.kind in _PHRASES
+
+
+def at_end_of_stream(error: FamiliarParseError) -> FamiliarParseError:
+    """An error that openai_harmony finds when the stream ends, as it says it then."""
+    is_of_header = _PHRASES[error.kind] == _NO_MESSAGE
+    return attrs.evolve(error, phrase=_NO_MESSAGE) if is_of_header else error
 
 
 def _familiar(
@@ -389,7 +437,7 @@ def _phrase(vocabulary: Vocabulary, error: HarmonyParseError, following: Event |
     template, words = _PHRASES[error.kind], error.token_text
     if error.kind is FaultKind.UNKNOWN_ROLE and words in vocabulary.special_tokens:
         template = _NO_ROLE  # the token stands where the role was due
-    if error.kind is FaultKind.MISSING_MESSAGE and isinstance(following, ContentDelta):
+    if template == _NO_MESSAGE and isinstance(following, ContentDelta):
         template, words = _WORDS_LEFT, following.text.strip()  # which became content
     return template.format(
         token=error.token,

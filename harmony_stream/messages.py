@@ -19,11 +19,11 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from reprlib import repr as short
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import attrs
 
-from harmony_stream.records import ONLY_WHEN_SET, OfItsKind, Record, record, within
+from harmony_stream.records import ONLY_WHEN_SET, FieldError, OfItsKind, Record, within
 from harmony_stream.tools import ToolDescription, ToolNamespaceConfig
 
 
@@ -55,7 +55,6 @@ class ReasoningEffort(str, Enum):  # noqa: UP042
     HIGH = "High"
 
 
-@record
 class Author(Record):
     """Who wrote a message: a role, and for tools the name that stands where the role would.
 
@@ -76,7 +75,6 @@ class Author(Record):
         return cls.model_validate({"role": role, "name": name})
 
 
-@record
 class ChannelConfig(Record):
     """Which channels the system message names, and whether each message needs one.
 
@@ -96,7 +94,6 @@ class ChannelConfig(Record):
 # --- Contents ---------------------------------------------------------------------------------
 
 
-@record
 class Content(Record):
     """One part of a message: the base of the three kinds below, told apart by `type` in dicts.
 
@@ -105,13 +102,11 @@ class Content(Record):
     """
 
     _type: ClassVar[str] = ""
+    _marks = ("type",)
 
     def to_dict(self) -> dict[str, Any]:
         """The part as a dict with its `type`; each kind of content has its own."""
         raise NotImplementedError(f"{type(self).__name__}.to_dict")
-
-    def _dump_inside(self, **options: Any) -> dict[str, Any]:
-        return {"type": self._type, **self.model_dump(**options)}
 
     @classmethod
     def _from_plain(cls, value: Any) -> Any:
@@ -121,20 +116,31 @@ class Content(Record):
             return TextContent(text=value)
         if not isinstance(value, Mapping) or value.get("type") not in tuple(_CONTENTS):
             known = ", ".join(map(repr, _CONTENTS))
-            raise ValueError(
+            sentence = (
                 f"Unknown content variant: {short(value)}; "
                 f"expected a string, a Content, or a mapping whose type is one of {known}"
             )
+            raise FieldError(sentence, (), value)
         return _CONTENTS[value["type"]].model_validate(value)
 
     @classmethod
-    def _json_schema(cls) -> dict[str, Any]:
+    def model_json_schema(cls, **options: Any) -> dict[str, Any]:
+        """The fields as JSON schema; of a content of any kind, one schema for each kind."""
         if cls is not Content:
-            return super()._json_schema()
+            return super().model_json_schema(**options)
         return {"anyOf": [_tagged_schema(kind) for kind in _CONTENTS.values()]}
 
+    # The last in this class, in which `type` is no class from here on.
+    @property
+    def type(self) -> str:
+        """`text`, `system_content` or `developer_content`, as in dicts.
 
-@record
+        >>> TextContent(text="Hello").type
+        'text'
+        """
+        return self._type
+
+
 class TextContent(Content):
     """Text, which a prompt holds as it is.
 
@@ -147,21 +153,20 @@ class TextContent(Content):
     text: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Type and text."""
-        return {"type": self._type, "text": self.text}
+        """Type and text, and what a subclass adds."""
+        return {"type": self._type, "text": self.text, **self._beyond(TextContent)}
 
 
 class _WithTools(Content):
     """What the contents of the system and the developer message share: namespaces of tools."""
 
-    __slots__ = ()
-
-    tools: dict[str, ToolNamespaceConfig] | None
+    if TYPE_CHECKING:
+        tools: dict[str, ToolNamespaceConfig] | None
 
     @classmethod
     def new(cls) -> Self:
         """A content with all its defaults."""
-        return cls()
+        return cls.model_validate({})
 
     def with_tools(self, ns_config: ToolNamespaceConfig) -> Self:
         """Add a namespace, or replace the one of its name; returns the content itself."""
@@ -181,7 +186,6 @@ class _WithTools(Content):
         return cls.model_validate(raw)
 
 
-@record
 class SystemContent(_WithTools):
     """The system message: who the model is, dates, effort, channels, built-in tools.
 
@@ -241,7 +245,6 @@ class SystemContent(_WithTools):
         return self.with_tools(ToolNamespaceConfig.python())
 
 
-@record
 class ResponseFormat(Record):
     """A JSON schema which answers are to follow (the format guide, "Structured output")."""
 
@@ -250,7 +253,6 @@ class ResponseFormat(Record):
     schema: dict[str, Any]
 
 
-@record
 class DeveloperContent(_WithTools):
     """The developer message: instructions, functions, response formats.
 
@@ -299,7 +301,7 @@ _CONTENTS: dict[str, type[Content]] = {
 
 
 def _tagged_schema(kind: type[Content]) -> dict[str, Any]:
-    schema = kind._json_schema()
+    schema = kind.model_json_schema()
     schema["properties"]["type"] = {"const": kind._type}
     schema["required"].append("type")
     return schema
@@ -313,7 +315,6 @@ def _as_contents(value: object) -> object:
     return [value] if isinstance(value, str | Mapping | Content) else value
 
 
-@record
 class Message(Record):
     """One message: who wrote it, what, on which channel, to whom, of which type.
 
@@ -393,6 +394,7 @@ class Message(Record):
             **self.author.model_dump(),
             "content": [content.to_dict() for content in self.content],
             **{name: word for name in _HEADER if (word := getattr(self, name)) is not None},
+            **self._beyond(Message),
         }
 
     def to_json(self) -> str:
@@ -411,7 +413,8 @@ class Message(Record):
         """
         author = data["author"] if "author" in data else Author.model_validate(data)
         rest = {name: data.get(name) for name in ("content", *_HEADER)}
-        return cls.model_validate({"author": author, **rest})
+        own = {name: data[name] for name in cls._names_beyond(Message) if name in data}
+        return cls.model_validate({"author": author, **rest, **own})
 
     @classmethod
     def from_json(cls, payload: str | bytes) -> Self:
@@ -425,7 +428,8 @@ class Message(Record):
     @classmethod
     def _from_plain(cls, value: Any) -> Any:
         """Both shapes; the flat one only if nothing is lost, for it is also that of chat APIs."""
-        if isinstance(value, Mapping) and "role" in value and value.keys() <= _FLAT:
+        flat = _FLAT.union(cls._names_beyond(Message))
+        if isinstance(value, Mapping) and "role" in value and value.keys() <= flat:
             return cls.from_dict(value)
         return super()._from_plain(value)
 
@@ -488,7 +492,6 @@ class DecidedTuple(tuple[Message, ...], Decided):
 Decided.as_list = DecidedList
 
 
-@record
 class Conversation(Record):
     """Messages in order; iterating gives them.
 
@@ -552,7 +555,6 @@ class Conversation(Record):
 # --- Options of the renderer ------------------------------------------------------------------
 
 
-@record
 class RenderConversationConfig(Record):
     """Whether analysis of finished turns is left out of a prompt, as in openai_harmony.
 
@@ -565,7 +567,6 @@ class RenderConversationConfig(Record):
     auto_drop_analysis: bool = True
 
 
-@record
 class RenderOptions(Record):
     """What a message alone does not tell: whether its conversation offers functions.
 

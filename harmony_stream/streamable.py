@@ -8,11 +8,17 @@ from __future__ import annotations
 
 import operator
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from sys import getrefcount
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import attrs
 
-from harmony_stream.encoding import familiar_error, parser_for
+from harmony_stream.encoding import (
+    at_end_of_stream,
+    familiar_error,
+    message_of_text,
+    parser_for,
+)
 from harmony_stream.errors import FaultKind, HarmonyParseError
 from harmony_stream.messages import Role
 from harmony_stream.parsing.collect import message_of
@@ -28,14 +34,16 @@ from harmony_stream.parsing.states import State, expected_in
 from harmony_stream.vocabulary import FormattingToken
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import SupportsIndex
 
-    from harmony_stream.encoding import HarmonyEncoding
+    from harmony_stream.encoding import FamiliarParseError, HarmonyEncoding
     from harmony_stream.header import Header
     from harmony_stream.messages import Message
 
 __all__ = ["StreamState", "StreamableParser"]
+
+_Item = TypeVar("_Item")
 
 
 class StreamState(Enum):
@@ -50,6 +58,7 @@ class StreamState(Enum):
     CONTENT = "Content"
 
 
+_HEADER_STATES = (State.ROLE, State.CHANNEL, State.CONSTRAIN)
 _STREAM_STATES = {
     State.EXPECT_START: StreamState.EXPECT_START,
     State.ROLE: StreamState.HEADER,
@@ -57,6 +66,57 @@ _STREAM_STATES = {
     State.CONSTRAIN: StreamState.HEADER,
     State.CONTENT: StreamState.CONTENT,
 }
+
+
+class _Shown(list[_Item]):
+    """A list that was handed out, which knows whether it was changed."""
+
+    is_changed = False
+
+
+def _noting(name: str) -> Callable[..., Any]:
+    change = getattr(list, name)
+
+    def changing(self: _Shown[Any], *args: Any, **options: Any) -> Any:  # noqa: ANN401
+        self.is_changed = True
+        return change(self, *args, **options)
+
+    return changing
+
+
+for _name in (
+    "append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort",
+    "__delitem__", "__iadd__", "__imul__", "__setitem__",
+):  # fmt: skip
+    setattr(_Shown, _name, _noting(_name))
+
+
+class Snapshots(Generic[_Item]):
+    """Hands out a growing list as lists that do not grow, without a copy if nobody keeps them.
+
+    As long as nobody else has the list that was handed out last, nor has changed it, that list is
+    brought up to date and handed out again.
+    """
+
+    def __init__(self, growing: list[_Item]) -> None:
+        self._growing = growing
+        self._shown = _Shown[_Item]()
+
+    def latest(self) -> list[_Item]:
+        """All items so far."""
+        if self._shown.is_changed or self.count() > _ALONE:
+            self._shown = _Shown(self._growing)
+        elif len(self._shown) < len(self._growing):
+            list.extend(self._shown, self._growing[len(self._shown) :])
+        return self._shown
+
+    def count(self) -> int:
+        """The references to the list that was handed out last."""
+        return getrefcount(self._shown)
+
+
+# What this Python counts of a list that nobody else has.
+_ALONE = Snapshots[int]([]).count()
 
 
 class StreamableParser:
@@ -69,8 +129,9 @@ class StreamableParser:
             an error the parser stands where the repair leaves it, and goes on. If not strict,
             nothing is raised.
 
-    No property costs more than the text or the list that it gives, whatever came before;
-    `messages` and `tokens` are the same lists each time, and grow.
+    No property costs more than the text that it gives, whatever came before. `messages` and
+    `tokens` are lists of the caller's: they do not grow, and to change them changes nothing here.
+    They are copied only if the one given before is kept.
 
     >>> from harmony_stream.encoding import load_harmony_encoding
     >>> parser = StreamableParser(load_harmony_encoding("HarmonyGptOss"), "assistant")
@@ -89,8 +150,11 @@ class StreamableParser:
         self._state = self._parser.state
         self._tokens: list[int] = []
         self._messages: list[Message] = []
+        self._token_lists = Snapshots(self._tokens)
+        self._message_lists = Snapshots(self._messages)
+        self._role = None if role is None else Role(role)
         # The role that the prompt gave, until a first header is read.
-        self._given = None if role is None else Role(role)
+        self._given = self._role
         # Of the message that has begun and not ended: its header, its text as far as
         # `current_content` joined it, what came since, and for `state_data` all of it as it came.
         self._header: Header | None = None
@@ -102,6 +166,15 @@ class StreamableParser:
         self._header_start = 0
         # Whether the one error of an implied header was raised when it began.
         self._was_raised = False
+        # Where openai_harmony's parser stands; the fault of a header that it still collects.
+        self._theirs = StreamState.HEADER if role is not None else StreamState.EXPECT_START
+        self._waiting: FamiliarParseError | None = None
+        # The last that was raised.
+        self._raised: FamiliarParseError | None = None
+        # Whether the message that is shown has ended.
+        self._is_ending = False
+        # Messages that have ended, to be shown with the next end of one.
+        self._late: list[Message] = []
         # Tokens fed before the last end of the stream.
         self._offset = 0
 
@@ -129,61 +202,149 @@ class StreamableParser:
         """End the stream; returns the parser itself, which now expects another message.
 
         Raises:
-            HarmonyError: the stream ended inside a header, in strict mode.
+            HarmonyError: in strict mode, the stream ended inside a header, or in text that no
+                property has shown. That text is in `messages` now.
         """
+        shown = len(self._messages)
+        is_unseen = self._is_ending and self._header is not None and self._header.channel is None
+        self._end_message()
         events = self._parser.close()
-        error = self._error_in(events)
+        has_text = any(map(_is_start, events))
+        error = self._waiting or self._error_in(events)
+        if self._is_text_to_them() and not has_text:
+            error = None
         # A new parser that has ended its first message, so that the next begins at `<|start|>`.
         self._parser.reset()
         self._parser.feed(self._special(FormattingToken.END))
         self._offset = len(self._tokens) - 1
         self._follow(events)
+        self._end_message()
+        self._show_late()
+        if is_unseen or has_text or len(self._messages) - shown > 1:
+            error = error or self._raised
+        self._waiting = self._raised = None
+        self._theirs = StreamState.EXPECT_START
         if self._strict and error:
-            raise error
+            raise at_end_of_stream(error)
         return self
 
     def _take(self, token: int, events: tuple[Event, ...]) -> None:
-        before = self._state
-        self._follow(events)
-        is_in_header = self.state is StreamState.HEADER
-        is_start = token == self._special(FormattingToken.START)
-        if is_in_header and (is_start or _STREAM_STATES[before] is not StreamState.HEADER):
-            self._header_start = len(self._tokens) - (not is_start)
-        if not self._strict:
+        self._end_message()
+        before, self._state = self._state, self._parser.state
+        if self._is_kept_back():
+            self._delta = None
+            self._waiting = self._waiting or self._error_in(events)
+            self._keep(events)
             return
-        error = self._error_in(events)
-        if is_in_header and before is State.EXPECT_START and not is_start:
-            # As there, at once; the events report it when the implied header ends.
-            error = self._error_in([self._expected_start(token)])
-            self._was_raised = True
+        is_start = self._opens(token)
+        if self._state in _HEADER_STATES and (is_start or before not in _HEADER_STATES):
+            self._header_start = len(self._tokens) - (not is_start)
+        error = self._fault_at(token, events, before) if self._strict else None
+        self._follow(events)
+        if self._strict and self._is_text_to_them() and self._delta and any(map(_is_start, events)):
+            # The text is shown now, and the end of its message with the next token: programs that
+            # see a message end look at no text.
+            self._raised = self._error_in(events)
+        else:
+            self._end_message()
+        self._theirs = self._their_state_after(token, error)
         if error:
+            self._waiting, self._raised = None, error
             raise error
+
+    def _is_kept_back(self) -> bool:
+        """Whether openai_harmony collects a header, which ends at `<|message|>` only.
+
+        A header that something else ended, it finds wrong at the next `<|message|>` or at the end
+        of the stream. Programs look for the error there, and for nothing before.
+        """
+        is_collecting = self._theirs is StreamState.HEADER
+        return self._strict and is_collecting and self._state is not State.CONTENT
+
+    def _fault_at(
+        self, token: int, events: Sequence[Event], before: State
+    ) -> FamiliarParseError | None:
+        """The error to raise now, if there is one."""
+        if self._waiting:
+            return self._waiting
+        if self._is_text_to_them():
+            return None
+        if (
+            before is State.EXPECT_START
+            and self._state in _HEADER_STATES
+            and not self._opens(token)
+        ):
+            # As there, at once; the events report it when the implied header ends.
+            self._was_raised = True
+            return self._error_in([self._expected_start(token)])
+        return self._error_in(events)
+
+    def _is_text_to_them(self) -> bool:
+        """Whether what is a header here, is text to openai_harmony."""
+        return self._theirs is StreamState.CONTENT
+
+    def _their_state_after(self, token: int, error: HarmonyParseError | None) -> StreamState:
+        """The state of openai_harmony's parser."""
+        match self._theirs:
+            case StreamState.EXPECT_START if self._opens(token):
+                return StreamState.HEADER
+            case StreamState.HEADER:
+                return StreamState.EXPECT_START if error else StreamState.CONTENT
+            case StreamState.CONTENT if token in self._encoding.stop_tokens():
+                return StreamState.EXPECT_START
+        return self._theirs
+
+    def _opens(self, token: int) -> bool:
+        return token == self._special(FormattingToken.START)
 
     def _special(self, token: FormattingToken) -> int:
         return self._encoding.vocabulary.special_tokens[token]
 
     # -- Events -----------------------------------------------------------------------------------
 
-    def _follow(self, events: tuple[Event, ...]) -> None:
-        self._state = self._parser.state
-        self._delta = None
+    def _follow(self, events: Sequence[Event]) -> None:
+        self._state, self._delta = self._parser.state, None
         for event in events:
             match event:
                 case MessageStart():
+                    self._end_message()
                     self._header, self._given = event.header, None
                 case ContentDelta():
                     self._pending.append(event.text)
                     self._deltas.append(event.text)
                     self._delta = (self._delta or "") + event.text
                 case MessageEnd():
-                    self._messages.append(message_of(event.header, self.current_content))
-                    self._forget_message()
+                    self._is_ending = True
+                case Malformed():
+                    self._keep([event])
 
-    def _forget_message(self) -> None:
+    def _end_message(self) -> None:
+        if not self._is_ending:
+            return
+        assert self._header is not None
+        self._is_ending = False
+        self._show_late()
+        self._messages.append(message_of(self._header, self.current_content))
         self._header = self._delta = None
         self._content = ""
         self._pending.clear()
         self._deltas.clear()
+
+    def _keep(self, events: Sequence[Event]) -> None:
+        """Make messages of events, to be shown later: of a whole message, or of text in none."""
+        text = ""
+        for event in events:
+            if isinstance(event, ContentDelta):
+                text += event.text
+            elif isinstance(event, MessageEnd):
+                self._late.append(message_of(event.header, text))
+                text = ""
+            elif message := message_of_text(event, self._role):
+                self._late.append(message)
+
+    def _show_late(self) -> None:
+        self._messages += self._late
+        self._late.clear()
 
     # -- Faults -----------------------------------------------------------------------------------
 
@@ -201,7 +362,7 @@ class StreamableParser:
         )
         return Malformed(error, "", position, position + 1)
 
-    def _error_in(self, events: Sequence[Event]) -> HarmonyParseError | None:
+    def _error_in(self, events: Sequence[Event]) -> FamiliarParseError | None:
         if self._was_raised and any(map(_is_expected_start, events)):
             events = [event for event in events if not _is_expected_start(event)]
             self._was_raised = False
@@ -212,18 +373,20 @@ class StreamableParser:
 
     @property
     def messages(self) -> list[Message]:
-        """The messages that have ended: always the same list, which grows."""
-        return self._messages
+        """The messages that have ended, in a list that does not grow."""
+        return self._message_lists.latest()
 
     @property
     def tokens(self) -> list[int]:
-        """All tokens taken: always the same list, which grows."""
-        return self._tokens
+        """All tokens taken, in a list that does not grow."""
+        return self._token_lists.latest()
 
     @property
     def state(self) -> StreamState:
         """Whether the parser is between messages, in a header, or in content."""
-        return _STREAM_STATES[self._state]
+        if self._is_kept_back():
+            return StreamState.HEADER
+        return StreamState.CONTENT if self._is_ending else _STREAM_STATES[self._state]
 
     @property
     def current_content(self) -> str:
@@ -285,6 +448,10 @@ class StreamableParser:
             encode = self._encoding.vocabulary.tiktoken_encoding.encode_ordinary
             data["content_tokens"] = [token for text in self._deltas for token in encode(text)]
         return data
+
+
+def _is_start(event: Event) -> bool:
+    return isinstance(event, MessageStart)
 
 
 def _is_expected_start(event: Event) -> bool:

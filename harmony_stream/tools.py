@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Self
 
-from harmony_stream.records import Record, record
+from harmony_stream.records import Record
 
 # The built-in tools word for word as models were trained on them: tokens depend on each letter.
 
@@ -98,7 +98,6 @@ _PYTHON: dict[str, Any] = {
 }
 
 
-@record
 class ToolDescription(Record):
     """One function a model may call (the format guide, "Function calling").
 
@@ -118,7 +117,6 @@ class ToolDescription(Record):
         return cls(name=name, description=description, parameters=parameters)
 
 
-@record
 class ToolNamespaceConfig(Record):
     """Functions under a common name, written as one TypeScript namespace.
 

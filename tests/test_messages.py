@@ -1,5 +1,6 @@
 """Messages, contents and conversations, beside those of openai_harmony."""
 
+import asyncio
 import copy
 import json
 import pickle
@@ -9,6 +10,8 @@ from types import SimpleNamespace
 
 import openai_harmony
 import pytest
+from fastapi import FastAPI
+from fastapi.encoders import jsonable_encoder
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, TypeAdapter, ValidationError
@@ -28,6 +31,7 @@ from harmony_stream.messages import (
     SystemContent,
     TextContent,
 )
+from harmony_stream.records import plain_error
 from harmony_stream.tools import ToolDescription, ToolNamespaceConfig
 
 OURS = SimpleNamespace(**{**vars(tools), **vars(messages)})
@@ -332,7 +336,7 @@ def test_an_error_names_the_field_the_value_and_what_is_allowed(make, sentence):
     with pytest.raises(ValueError) as caught:  # noqa: PT011 - the whole sentence is compared
         make()
 
-    assert str(caught.value) == sentence
+    assert str(plain_error(caught.value)) == sentence
 
 
 def test_the_base_of_contents_cannot_be_written():
@@ -420,6 +424,98 @@ def test_the_json_schema_tells_contents_apart_by_their_type(mode):
     ]  # fmt: skip
     assert all("type" in kind["required"] for kind in kinds)
     assert Request.model_json_schema(mode=mode)["properties"].keys() == Request.model_fields.keys()
+
+
+# --- In FastAPI ---------------------------------------------------------------------------------
+
+
+class Scored(Message):
+    score: int = 0
+
+
+LOOKUP = ToolDescription.new("lookup", "Looks up.", {"type": "object"})
+SYSTEM = SystemContent.new().with_browser_tool()
+DEVELOPER = DeveloperContent.new().with_function_tools([LOOKUP])
+CONVERSATION = Conversation.from_messages(
+    [
+        Message.from_role_and_content("system", SYSTEM),
+        Message.from_role_and_content(
+            "developer", DEVELOPER.model_copy().with_response_format("list", {})
+        ),
+        MESSAGE,
+    ]
+)
+SCORED = Scored(author=USER, content="a", score=3)
+VALUES = [MESSAGE, CONVERSATION, SYSTEM, DEVELOPER, TextContent(text="a"), USER, LOOKUP, SCORED]
+
+
+@pytest.mark.parametrize("value", VALUES, ids=lambda value: type(value).__name__)
+def test_fastapis_encoder_writes_what_a_dump_holds(value):
+    encoded = jsonable_encoder({"m": value, "list": [value]})
+
+    assert encoded["m"] == encoded["list"][0] == value._dump_inside(mode="json")
+    assert type(value).model_validate(encoded["m"]) == value
+    assert jsonable_encoder(value, exclude_none=True) == value._dump_inside(
+        mode="json", exclude_none=True
+    )
+
+
+def app_of(annotation, response=None) -> FastAPI:
+    """An endpoint that gives back what it takes, as the body of a request."""
+    app = FastAPI()
+
+    def echo(x):
+        return x
+
+    echo.__annotations__["x"] = annotation
+    app.post("/", response_model=response)(echo)
+    return app
+
+
+def call(app: FastAPI, method: str, path: str, body: object = None) -> tuple[int, object]:
+    """The status and the JSON that an app answers."""
+    sent = []
+
+    async def receive():
+        return {"type": "http.request", "body": json.dumps(body).encode(), "more_body": False}
+
+    async def send(message):
+        sent.append(message)
+
+    headers = [(b"content-type", b"application/json")]
+    scope = {"type": "http", "method": method, "path": path, "headers": headers}
+    asyncio.run(app({**scope, "query_string": b"", "root_path": ""}, receive, send))
+    answer = b"".join(message.get("body", b"") for message in sent)
+    return sent[0]["status"], json.loads(answer)
+
+
+@pytest.mark.parametrize("has_response_model", [True, False])
+@pytest.mark.parametrize("value", VALUES, ids=lambda value: type(value).__name__)
+def test_a_parameter_of_an_endpoint_is_the_body(value, has_response_model):
+    app = app_of(type(value), type(value) if has_response_model else None)
+    body = value.model_dump(mode="json")
+
+    assert call(app, "POST", "/", body) == (200, value._dump_inside(mode="json"))
+    assert call(app, "GET", "/openapi.json")[0] == 200
+
+
+@pytest.mark.parametrize("annotation", [list[Message], Message | None, list[Message] | None])
+def test_a_parameter_may_be_optional_or_a_list(annotation):
+    is_list = annotation != Message | None
+    body = [NESTED] if is_list else NESTED
+
+    status, answer = call(app_of(annotation, annotation), "POST", "/", body)
+
+    assert status == 200
+    assert (answer[0] if is_list else answer) == MESSAGE.model_dump(mode="json")
+
+
+def test_a_wrong_body_is_told_with_its_place():
+    status, answer = call(app_of(Message), "POST", "/", {"author": {"role": "judge"}})
+
+    assert status == 422
+    assert answer["detail"][0]["loc"] == ["body", "author", "role"]
+    assert answer["detail"][0]["msg"].startswith("Message.author: Author.role: 'judge' is not one")
 
 
 def test_importing_the_model_imports_neither_pydantic_nor_tiktoken():
