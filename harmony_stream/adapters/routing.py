@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 import attrs
 
 from harmony_stream.adapters.names import FUNCTIONS, bare_name, declared_name
+from harmony_stream.header import Header
 from harmony_stream.messages import Role
+from harmony_stream.vocabulary import FormattingToken
 
 if TYPE_CHECKING:
     from collections.abc import Collection
-
-    from harmony_stream.header import Header
 
 Place: TypeAlias = Literal["content", "reasoning"]
 
@@ -132,6 +132,37 @@ def route(
         places = unlabelled or Unlabelled()
         return Route(_KIND_OF_PLACE[places[header.channel is not None]])
     return Route(Kind.TEXT if header.is_visible else Kind.REASONING)
+
+
+def stray_route(
+    words: str, header_text: str, header: Header | None, unlabelled: Unlabelled
+) -> Route:
+    """Where text outside of messages goes: where text without a channel goes.
+
+    Words in a header behind the name of a channel that is hidden are hidden too, and so are those
+    of a message that its recipient hides: they are most likely its text.
+
+    Args:
+        words: the text.
+        header_text: the header that they are in, as it was written; or any text.
+        header: of the message, if they are in one.
+        unlabelled: where text goes that no known channel labels.
+
+    >>> stray_route("Let me look.", "Let me look.<|channel|>analysis", None, Unlabelled()).kind
+    <Kind.TEXT: 'text'>
+    >>> stray_route("Let me look.", "<|channel|>analysis Let me look.", None, Unlabelled()).kind
+    <Kind.REASONING: 'reasoning'>
+    """
+    is_reasoning = header is not None and header.is_reasoning
+    if header and is_reasoning and attrs.evolve(header, recipient=None).is_visible:
+        return Route(Kind.REASONING)
+    wanted = set(words.split())
+    for section in header_text.split(FormattingToken.CHANNEL)[1:]:
+        channel, *behind = section.split() or [""]
+        hidden = route(Header(Role.ASSISTANT, None, channel), (), unlabelled)
+        if hidden.kind is Kind.REASONING and wanted.intersection(behind):
+            return hidden
+    return route(Header(Role.ASSISTANT), (), unlabelled)
 
 
 def tool_route(recipient: str, tools: Collection[str] = ()) -> Route:

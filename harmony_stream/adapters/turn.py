@@ -43,6 +43,7 @@ from harmony_stream.adapters.routing import (
     Unlabelled,
     is_unlabelled,
     route,
+    stray_route,
 )
 from harmony_stream.errors import FaultKind
 from harmony_stream.header import Header
@@ -270,6 +271,23 @@ class _Reply:
         self.rest = start, event.stop
 
 
+@attrs.define
+class _Stray:
+    """Text outside of messages.
+
+    Attributes:
+        fault: which reports it.
+        text: what of it is still to be sent.
+        logprobs: as for `feed`.
+        header: of the message in whose header it is, if it is in one.
+    """
+
+    fault: Malformed
+    text: str
+    logprobs: Sequence[LogProbability] | None
+    header: Header | None = None
+
+
 class Turn(ClientStream):
     """One turn of the assistant as a client stream: the base of the adapters.
 
@@ -307,9 +325,8 @@ class Turn(ClientStream):
         self._stop = 0
         self._keeps_text = False
         self._texts: list[str] = []
-        # Text outside of messages, with the log probabilities. Where it is in the header of the
-        # next one, the start of that says whose words they are.
-        self._held: list[tuple[Malformed, Sequence[LogProbability] | None]] = []
+        # Text outside of messages waits for the next one: it may be in the header of that.
+        self._held: list[_Stray] = []
         self._is_cut_in_header = False
         self._reasoning_tokens = 0
         self._complete_calls = 0
@@ -402,47 +419,45 @@ class Turn(ClientStream):
         # A message that a former parser left open: the server went on without its end.
         chunks = self._close_open_message("stop")
         self._is_cut_in_header = False
-        header, is_mended = self._addressed(event)
-        if header.role is not Role.ASSISTANT and self._is_held_of(event):
-            self._held.pop()  # not the assistant's words
+        stray = self._stray_in(event)
+        header, is_mended = self._addressed(event.header, stray)
+        if stray:
+            stray.header = header
         chunks += self._send_held()
         found = route(header, self._tools, self._unlabelled)
         self._enter(header, found, event.stop)
         return chunks + self._reports_on(found, event, is_mended) + self._start(found)
 
-    def _is_held_of(self, event: MessageStart) -> bool:
-        """Whether the last text that is held is in the header of this message."""
-        return bool(self._held) and event.start <= self._held[-1][0].start < event.stop
+    def _stray_in(self, event: MessageStart) -> _Stray | None:
+        """The text that is held of the header of this message."""
+        last = self._held[-1] if self._held else None
+        return last if last and event.start <= last.fault.start < event.stop else None
 
-    def _addressed(self, event: MessageStart) -> tuple[Header, bool]:
+    def _addressed(self, header: Header, stray: _Stray | None) -> tuple[Header, bool]:
         """The header, whose recipient a space may have broken, and whether it had."""
-        left, written = "", ""
-        if is_held := self._is_held_of(event):
-            fault, logprobs = self._held[-1]
-            left, written = fault.text, fault.error.header_text
-        found = addressed(event.header, left, written, self._tools)
+        left, written = (stray.text, stray.fault.error.header_text) if stray else ("", "")
+        found = addressed(header, left, written, self._tools)
         if found is None:
-            return event.header, False
-        if is_held:
-            self._held[-1] = attrs.evolve(fault, text=found.left), logprobs
+            return header, False
+        if stray:
+            stray.text = found.left
         return found.header, True
 
     def _send_held(self) -> list[Chunk]:
         """Send text outside of messages, each as a message of its own."""
         held, self._held = self._held, []
-        return [chunk for fault in held for chunk in self._send_text(*fault)]
+        return [chunk for stray in held for chunk in self._send_stray(stray)]
 
-    def _send_text(
-        self, fault: Malformed, logprobs: Sequence[LogProbability] | None
-    ) -> list[Chunk]:
-        """Send text that belongs to no message where text without a channel goes."""
-        if not fault.text:
+    def _send_stray(self, stray: _Stray) -> list[Chunk]:
+        header, fault = stray.header, stray.fault
+        is_of_others = header is not None and header.role is not Role.ASSISTANT
+        if is_of_others or not stray.text:
             return []
-        found = route(_BARE, (), self._unlabelled)
+        found = stray_route(stray.text, fault.error.header_text, header, self._unlabelled)
         self._enter(_BARE, found, fault.stop)
         chunks = self._start(found)
-        delta = ContentDelta(_BARE, 0, fault.text, fault.start, fault.stop)
-        chunks += self._delta(found, delta, logprobs)
+        delta = ContentDelta(_BARE, 0, stray.text, fault.start, fault.stop)
+        chunks += self._delta(found, delta, stray.logprobs)
         return chunks + self._close_message(found, True)
 
     def _enter(self, header: Header, found: Route, stop: int) -> None:
@@ -494,7 +509,7 @@ class Turn(ClientStream):
         )
         if kind not in _STRAY or not event.text:
             return chunks
-        self._held.append((event, logprobs))
+        self._held.append(_Stray(event, event.text, logprobs))
         return chunks + self._close_open_message("stop")
 
     def _close_open_message(self, reason: Reason) -> list[Chunk]:

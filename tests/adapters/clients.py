@@ -262,18 +262,23 @@ class Said:
     end: MessageEnd | None = None
 
 
-def said(events):
+HIDDEN = Header(Role.ASSISTANT, None, "analysis")
+
+
+def is_hidden(channel):
+    return channel not in ("final", "commentary")
+
+
+def said(events, is_hidden=is_hidden):
     """All that belongs to the answer, in order: up to what the assistant ended by `<|return|>`."""
     found, has_spoken, strays = [], False, []
     for event in events:
         match event:
             case MessageStart(header=header):
                 has_spoken |= header.role is Role.ASSISTANT
-                found += [
-                    Said(Header(Role.ASSISTANT), stray.text)
-                    for stray in strays
-                    if header.role is Role.ASSISTANT or stray.start < event.start
-                ]
+                for stray in strays:
+                    is_within = event.start <= stray.start
+                    found.append(said_outside(stray, header if is_within else None, is_hidden))
                 strays = []
                 found.append(Said(header))
             case ContentDelta():
@@ -284,17 +289,31 @@ def said(events):
                     break
             case Malformed() if event.text and event.error.kind in STRAY:
                 strays.append(event)
-    return found + [Said(Header(Role.ASSISTANT), stray.text) for stray in strays]
+    return found + [said_outside(stray, None, is_hidden) for stray in strays]
 
 
-def texts_of(events, belongs):
+def said_outside(stray, header, is_hidden):
+    """Words of a header are the author's; behind a hidden channel, or to the model, hidden."""
+    text = stray.text
+    if header is not None and header.role is not Role.ASSISTANT:
+        return Said(header, text)
+    if header is not None and header.is_reasoning and header.channel in ("commentary", None):
+        return Said(HIDDEN, text)
+    for section in stray.error.header_text.split("<|channel|>")[1:]:
+        channel, *words = section.split() or [""]
+        if is_hidden(channel) and set(words) & set(text.split()):
+            return Said(HIDDEN, text)
+    return Said(Header(Role.ASSISTANT), text)
+
+
+def texts_of(events, belongs, **options):
     """The texts of the messages whose header passes; those without text do not count."""
-    return [each.text for each in said(events) if each.text and belongs(each.header)]
+    return [each.text for each in said(events, **options) if each.text and belongs(each.header)]
 
 
-def spoken(events, belongs):
+def spoken(events, belongs, **options):
     """The same as one text, as clients have it where messages are not apart."""
-    return "\n\n".join(texts_of(events, belongs))
+    return "\n\n".join(texts_of(events, belongs, **options))
 
 
 def names_nothing(recipient):

@@ -37,6 +37,7 @@ from harmony_stream.adapters.conversations import (
     conversation_from_responses,
 )
 from harmony_stream.adapters.routing import Kind, route
+from harmony_stream.header import Header
 from harmony_stream.messages import Role
 from harmony_stream.parsing.collect import MessageCollector
 from harmony_stream.parsing.events import Malformed, MessageStart
@@ -68,6 +69,8 @@ _HEADERS = [
     ),
     *("<|channel|>commentary to=function.f", "<|channel|>commentary to=functions.fjson"),
     *("<|channel|>commentary to=functions.\ufffd", "<|channel|>commentary to=a+b.c.", " to=x..y"),
+    *("Well <|channel|>analysis we should look", "<|channel|>gossip we should<|channel|>final"),
+    *("<|channel|>commentary to=assistant we should", "<|channel|>final Here it is:"),
     *("<|channel|>analysis to=browser.find code", "<|channel|>analysis to=browser.open"),
     *("<|channel|>analysis to=browser.search", "<|channel|>analysis to=container.exec"),
 ]
@@ -160,8 +163,12 @@ def test_text_that_no_channel_labels_goes_where_it_is_sent_and_nowhere_else(
     def goes_to(kind):
         return lambda header: route(header, (), unlabelled).kind is kind
 
-    assert message["content"] == spoken(events, goes_to(Kind.TEXT))
-    assert message.get("reasoning", "") == spoken(events, goes_to(Kind.REASONING))
+    def is_hidden(channel):
+        return goes_to(Kind.REASONING)(Header(Role.ASSISTANT, None, channel))
+
+    assert message["content"] == spoken(events, goes_to(Kind.TEXT), is_hidden=is_hidden)
+    reasoning = spoken(events, goes_to(Kind.REASONING), is_hidden=is_hidden)
+    assert message.get("reasoning", "") == reasoning
     reported = [p for p in problems if p.kind in ("without_channel", "unknown_channel")]
     assert len(reported) == len(unlabelled_in(events))
 

@@ -178,6 +178,36 @@ def test_they_go_where_text_without_a_channel_goes(stream_of, heard):
     assert reported == ["unparsed_header_text"]
 
 
+# What of a header goes where: tokens, texts, thoughts.
+WHERE = [
+    ("Let me look.<|channel|>analysis<|message|>Hm.<|end|>", ["Let me look."], ["Hm."]),
+    ("<|channel|>analysis we should look<|message|>Hm.<|end|>", [], ["we should look", "Hm."]),
+    ("Well <|channel|>analysis we should look<|message|>Hm.<|end|>", [],
+     ["Well we should look", "Hm."]),
+    ("<|channel|>analysis we should look<|channel|>final<|message|>Four.<|end|>", ["Four."],
+     ["we should look"]),
+    ("<|channel|>gossip we should look<|message|>Hm.<|end|>", [], ["we should look", "Hm."]),
+    ("<|channel|>analysis I should to=functions.f ask<|message|>Hm.<|end|>", [],
+     ["I should ask"]),
+    ("<|channel|>commentary to=assistant we should<|message|>Hm.<|end|>", [],
+     ["we should", "Hm."]),
+    ("<|channel|>final Here it is:<|message|>Four.<|end|>", ["Here it is:", "Four."], []),
+    ("<|channel|>commentary Let me see<|message|>Hm.<|end|>", ["Let me see", "Hm."], []),
+]  # fmt: skip
+
+
+@each_stream
+@pytest.mark.parametrize(("text", "texts", "thoughts"), WHERE)
+def test_words_behind_the_name_of_a_hidden_channel_are_hidden(
+    text, texts, thoughts, stream_of, heard
+):
+    events = events_of(text)
+    found, _ = heard_of(stream_of, heard, events)
+    assert (found.texts, found.thoughts) == (texts, thoughts)
+    hidden, _ = heard_of(stream_of, heard, events, hides=True)
+    assert (hidden.texts, hidden.thoughts) == (texts, [])
+
+
 @each_stream
 def test_a_message_that_was_left_open_ends_before_them(stream_of, heard):
     start, delta, _ = message(ANSWERED, "Four.")
@@ -232,6 +262,30 @@ def test_a_call_whose_recipient_a_space_broke_is_made_if_it_is_declared(events, 
     assert undeclared.calls == []
     assert "".join(undeclared.texts).endswith("{}")
     assert "resolved_name" not in reported
+
+
+SAMPLED = [
+    "<|channel|>commentary to= functions.hail<|message|>",
+    "<|channel|>commentary to= functions.hail <|constrain|>json<|message|>",
+    "<|channel|>commentary to= functions.hail json<|message|>",
+    "<|channel|>commentary to= hail json<|message|>",
+    "<|channel|>commentary to =functions.hail<|message|>",
+    "<|channel|>commentary to = functions.hail code<|message|>",
+    "<|channel|>commentary to=functions. hail<|message|>",
+    "<|channel|>commentary to=functions .hail<|message|>",
+    " to= functions.hail<|channel|>commentary json<|message|>",
+    "<|end|> to= functions.hail<|channel|>commentary json<|message|>",
+    "<|channel|>analysis to= functions.functions.hailjson code<|message|>",
+]
+
+
+@each_stream
+@pytest.mark.parametrize("header", SAMPLED)
+def test_a_recipient_that_a_space_broke_is_read_from_tokens(header, stream_of, heard):
+    events = events_of(f"{header}{{}}<|call|>")
+    found, reported = heard_of(stream_of, heard, events, tools=["hail", "other"])
+    assert found == Heard([], [], [("hail", "{}")])
+    assert reported[-1] == "resolved_name" or reported[-2] == "resolved_name"
 
 
 def test_a_resolved_name_is_reported_with_both_names():
