@@ -174,6 +174,16 @@ def test_a_whole_stream_is_cut_in_the_same_way(completion, turns):
         assert turns_of_log(ids(USER + OPENED + completion)) == [ids(turn) for turn in turns]
 
 
+def test_a_history_in_which_every_message_ends_alike_is_cut_at_the_messages_of_others():
+    four, six = (text.replace("return", "end") for text in (FOUR, SIX))
+    hush = "<|channel|>analysis<|message|>Hm.<|end|>" + OPENED
+    whole = USER + OPENED + hush + four + USER + OPENED + six + RESULT + OPENED + CALL
+    assert turns_of_log(ids(whole)) == [ids(turn) for turn in (hush + four, six, CALL)]
+    assert turns_of_log(ids(CALL + RESULT + OPENED + four + USER + OPENED + hush + six)) == [
+        ids(turn) for turn in (CALL, four, hush + six)
+    ]
+
+
 def test_an_engine_cuts_what_it_is_given(replays):
     engine = RecordedEngine({"log": [ids(CALL + RESULT + OPENED + ANSWER)]}, on_end=replays.append)
     spoken = [prompt("user"), prompt("user", "assistant", "tool")]
