@@ -57,7 +57,7 @@ class FrameReader:
 
     def __init__(self, *, is_joined: bool = False, max_bytes: float = math.inf) -> None:
         self.has_unknown = False
-        """Whether there was a line that is neither a field nor a comment."""
+        """Whether there was a line that is neither a field nor a comment of text."""
         self._is_joined = is_joined
         self._max_bytes = max_bytes
         self._count = 0  # lines that have ended
@@ -140,7 +140,7 @@ class FrameReader:
             self._event = value
         elif name == b"retry":
             self._retry = value if _NUMBER.fullmatch(value) else self._retry
-        elif name:
+        elif name or not _is_text(value):
             self.has_unknown = True
 
     def _add(self, value: bytes) -> None:
@@ -154,3 +154,10 @@ class FrameReader:
     def _frame(self, *, is_open: bool) -> Frame:
         data = b"\n".join(self._data) if self._size <= self._max_bytes + 1 else None
         return Frame(self._first, data, self._event, self._id, self._retry, is_open)
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        return "\0" not in data.decode()
+    except UnicodeDecodeError:
+        return False

@@ -1,11 +1,13 @@
 """The commands check, stats and convert, as a user runs them."""
 
+import contextlib
 import io
 import json
 import os
 import pty
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pyarrow as pa
@@ -472,6 +474,10 @@ def on_a_terminal(words, hide_rich=False):
     begin = "import sys; sys.modules['rich'] = None; " if hide_rich else ""
     source = f"{begin}from log_command import main; main({list(map(str, words))})"
     leader, follower = pty.openpty()
+    shown: list[bytes] = []
+    # Read while it is written: a terminal takes a few kilobytes, then the program waits.
+    reader = threading.Thread(target=lambda: shown.extend(parts_of(leader)))
+    reader.start()
     done = subprocess.run(
         [sys.executable, "-c", source],
         stdout=subprocess.PIPE,
@@ -482,14 +488,15 @@ def on_a_terminal(words, hide_rich=False):
         env=os.environ | {"TERM": "xterm", "COLUMNS": "99"},
     )
     os.close(follower)
-    shown = b""
-    try:
-        while part := os.read(leader, 65536):
-            shown += part
-    except OSError:  # the other end is closed
-        pass
+    reader.join()
     os.close(leader)
-    return shown.decode(), done.stdout.decode()
+    return b"".join(shown).decode(), done.stdout.decode()
+
+
+def parts_of(descriptor):
+    with contextlib.suppress(OSError):  # the other end is closed
+        while part := os.read(descriptor, 65536):
+            yield part
 
 
 def test_a_terminal_shows_progress_with_rate_and_time_left(tmp_path):
