@@ -42,7 +42,8 @@ Each says which record of which log it comes from. The output takes its name whe
 what breaks off leaves nothing under that name, or what was there before.
 
 exit status: 0 if all records were converted; 1 if one could not be read, and was left out; 2 for a
-log, an output or an argument that cannot be used; 130 after Ctrl-C.
+log that cannot be used or breaks off, an output or an argument that cannot be used; 130 after
+Ctrl-C.
 """
 
 
@@ -82,7 +83,14 @@ def _convert(arguments: argparse.Namespace) -> int:
 
 
 def _made(make: Any, batch: Batch) -> tuple[int, Any]:  # noqa: ANN401 - bytes or a table
-    """How many records could not be read, and what was made of the others."""
+    """How many records could not be read, and what was made of the others.
+
+    Raises:
+        LogError: the log breaks off, so that what is written would only look whole.
+    """
+    for error in batch.errors:
+        if error.ends_log:
+            raise error
     return sum(not error.is_cut for error in batch.errors), make(batch)
 
 

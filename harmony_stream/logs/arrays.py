@@ -180,9 +180,9 @@ def _records(name: str, arrays: dict[str, _Array], options: Options) -> Iterator
 
 def _check(arrays: dict[str, _Array], options: Options) -> None:
     """Refuse arrays that hold no rows, or not as many as each other."""
-    rows = arrays["ids"].count
     for what, array_ in arrays.items():
         array_.check(1 if what == "lengths" else 2)
+        rows = arrays["ids"].count
         count = int(array_.shape[0]) if what == "lengths" else array_.count
         if count != rows:
             raise ValueError(f"{count} {_NAMES[what]} for {rows} rows of ids")

@@ -27,7 +27,7 @@ _WORTH = 64
 _IDS = re.compile(r"[0-9, \t\r\n]{0,65536}")
 # What may become a word, a number or an escape when more comes.
 _WORDS = ("true", "false", "null", "NaN", "Infinity", "-Infinity")
-_UNFINISHED = re.compile(r"-|\.|[eE][+-]?|u[0-9a-fA-F]{0,3}")
+_UNFINISHED = re.compile(r"-|\.|[eE][+-]?|u[0-9a-fA-F]{0,4}")
 
 
 class CutError(ValueError):

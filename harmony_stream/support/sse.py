@@ -140,7 +140,7 @@ class FrameReader:
             self._event = value
         elif name == b"retry":
             self._retry = value if _NUMBER.fullmatch(value) else self._retry
-        elif name or not _is_text(value):
+        elif name.strip() or not _is_text(value):
             self.has_unknown = True
 
     def _add(self, value: bytes) -> None:

@@ -150,14 +150,6 @@ def test_a_report_for_people_cannot_colour_the_terminal(log, capsys):
     assert error.endswith("a\\x1b.jsonl: line 4: not JSON: Expecting value\n")
 
 
-def test_an_empty_log_is_reported_and_has_status_1(log, capsys):
-    status = main(["check", log()])
-
-    out, error = capsys.readouterr()
-    assert (status, error.endswith("log.jsonl: empty, expected token ids\n")) == (1, True)
-    assert out.startswith("1 records, 0 messages, 0 tokens\n")
-
-
 # -- stats -----------------------------------------------------------------------------------------
 
 

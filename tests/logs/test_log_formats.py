@@ -46,7 +46,6 @@ from log_shapes import (
 from harmony_stream.logs import (
     FORMATS,
     LogError,
-    LogWarning,
     Options,
     Selection,
     read_log,
@@ -260,11 +259,6 @@ def test_columns_beside_the_ids_are_metadata():
     assert [record.number for record in records] == [1, 2]
 
 
-def test_a_byte_order_mark_is_no_matter():
-    for data in (b"5 6", b"[5, 6]", b"[\n5, 6]", b'{"ids": [5, 6]}'):
-        assert [record.completion for record in read(b"\xef\xbb\xbf" + data)] == [ids([5, 6])]
-
-
 def test_counts_that_bear_the_name_of_a_prompt_are_passed_over():
     (record,) = read(lines([{"tokens": FIRST, "prompt_tokens": 5, "input_tokens": None}]))
 
@@ -275,12 +269,6 @@ def test_a_log_of_no_known_format_is_an_error_that_names_those():
     with pytest.raises(LogError, match=r"<stream>: begins with b'BZh.*known are ids, json, jsonl"):
         read(bz2.compress(b"5"))
     assert set(FORMATS) == {row[2] for row in GOLDEN}
-
-
-@pytest.mark.parametrize("data", [b"", b" \n"])
-def test_an_empty_log_is_reported(data):
-    with pytest.warns(LogWarning, match="empty, expected token ids"):
-        assert list(read_log(io.BytesIO(data))) == []
 
 
 def test_a_missing_file_is_an_error():
