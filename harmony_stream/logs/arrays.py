@@ -104,7 +104,7 @@ class _Array:
 
     def _read(self, size: int) -> bytes:
         try:
-            return self._file.read(size)  # type: ignore[no-any-return]
+            return self._file.read(size)
         except LogError:
             raise
         except Exception as error:  # an archive raises whatever its decoders do

@@ -97,6 +97,7 @@ def read_parquet(source: Source, options: Options) -> Iterator[Chunk]:
 def read_arrow(source: Source, options: Options) -> Iterator[Chunk]:
     """The rows of an Arrow file (Feather is one), or of an Arrow stream."""
     arrow = need("pyarrow")
+    batches: Iterator[Any]
     try:
         if source.head()[:6] == b"ARROW1":
             reader = arrow.ipc.open_file(source.seekable())

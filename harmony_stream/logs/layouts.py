@@ -89,7 +89,7 @@ def keys_of(path: str) -> tuple[str, ...]:
     return tuple(path.split("."))
 
 
-def _lists(value: Any, keys: tuple[str, ...]) -> Iterator[tuple[int | None, list[Any]]]:
+def _lists(value: Any, keys: tuple[str, ...]) -> Iterator[tuple[int | None, Any]]:
     """The lists at the end of a path; a list of lists is one for each choice."""
     for choice, end in _walk(value, keys):
         if isinstance(end, LISTS):
@@ -188,7 +188,9 @@ def records_of(
     found = find_ids(value, options)
     if not found:
         raise ValueError(no_ids(options))
-    lengths = dict(_walk(value, keys_of(options.lengths))) if options.lengths else {None: None}
+    lengths: dict[int | None, Any] = {None: None}
+    if options.lengths is not None:
+        lengths = dict(_walk(value, keys_of(options.lengths)))
     records = []
     for choice, items, prompt in found:
         name = options.ids or "the completion"

@@ -147,14 +147,15 @@ def _format(source: Source, options: Options) -> str | None:
     if options.format in TEXT:
         _refuse_other_text(head, source.name)
     name = options.format or detect(head, source.name)
-    if not head.strip(_SPACE) and (not head or options.format is None):
-        return _nothing(source)
-    if name in TEXT and head.startswith(BYTE_ORDER_MARK):
+    if head.startswith(BYTE_ORDER_MARK) and (name is None or name in TEXT):
         source.stream.read(len(BYTE_ORDER_MARK))
+    if not head or name is None:
+        _expect_nothing(source)
+        return None
     return name
 
 
-def _nothing(source: Source) -> None:
+def _expect_nothing(source: Source) -> None:
     """Read white space to its end: what follows so much of it cannot be looked at."""
     while block := source.stream.read(HEAD):
         if block.strip(_SPACE):

@@ -1,10 +1,12 @@
 """The commands check, stats and convert, as a user runs them."""
 
 import contextlib
+import gzip
 import io
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 import threading
@@ -23,8 +25,10 @@ from log_shapes import (
     SECOND,
     THINKING,
     TURN,
+    arrow_stream,
     big_log,
     lines,
+    npy,
     npz,
     padded,
     parquet,
@@ -456,6 +460,90 @@ def test_a_reader_that_goes_away_is_for_the_command_line_to_handle(log, monkeypa
     monkeypatch.setattr(sys, "stdout", Gone())
     with pytest.raises(BrokenPipeError):
         main(["check", log(FIRST)])
+
+
+# -- Logs that hold nothing, and logs that break off -----------------------------------------------
+
+NOTHING = {
+    "no bytes": b"",
+    "white space": b" \n",
+    "gzip": gzip.compress(b""),
+    "a capture of comments": b": ping\n\n",
+}
+WORDS = [["check"], ["stats"], *(["convert", "--to", to] for to in ("events", "chat", "parquet"))]
+
+
+def run(words, path, *more):
+    output = ["-o", path.parent / "out"] if words[0] == "convert" else []
+    return main([*words, *output, *more, path])
+
+
+@pytest.mark.parametrize("words", WORDS, ids=" ".join)
+@pytest.mark.parametrize("data", NOTHING.values(), ids=NOTHING)
+def test_a_log_that_holds_nothing_is_0_records_to_each_command(log, capsys, words, data):
+    path = log(data)
+
+    assert run(words, path) == 0
+
+    out, error = capsys.readouterr()
+    assert error == f"harmony-stream: {path}: empty, expected token ids\n"
+    assert not out or out.startswith("0 records, 0 messages, 0 tokens\n")
+
+
+@pytest.mark.parametrize("words", WORDS[:2], ids=" ".join)
+@pytest.mark.parametrize("data", [b"[]", b"[[]]", b'{"ids": []}\n'])
+def test_an_empty_list_is_1_record_to_each_command(log, capsys, words, data):
+    assert run(words, log(data)) == 0
+    assert capsys.readouterr().out.startswith("1 records, 0 messages, 0 tokens\n")
+
+
+HALF = json.dumps([FIRST, SECOND] * 50).encode()
+HALF = HALF[: len(HALF) // 2]
+BREAKS_OFF = {
+    "half a document": HALF,
+    "half a document in gzip": gzip.compress(HALF),
+    "half of a gzip": gzip.compress(json.dumps([FIRST, SECOND] * 50).encode())[:-40],
+    "an object on one line": json.dumps(vllm_completion()).encode()[:-20],
+    "an object on many lines": json.dumps(vllm_completion(), indent=1).encode()[:-20],
+    "an array on one line": json.dumps(FIRST).encode()[:-9],
+    "an array file": npy(padded())[:-8],
+    "batches": arrow_stream(ray_table())[:-8],
+    "half a compressed line log": gzip.compress(lines([{"ids": FIRST}]))[:-20],
+    "half an event": sse(sglang_events())[:40],
+}
+
+
+@pytest.mark.parametrize("words", WORDS, ids=" ".join)
+@pytest.mark.parametrize("data", BREAKS_OFF.values(), ids=BREAKS_OFF)
+def test_a_log_that_breaks_off_is_no_success_and_no_output_looks_whole(log, capsys, words, data):
+    path = log(data)
+
+    status = run(words, path)
+
+    assert status == (2 if words[0] == "convert" else 1)
+    assert re.search("cut off|lost its end", capsys.readouterr().err)
+    assert os.listdir(path.parent) == ["log.jsonl"]
+
+
+@pytest.mark.parametrize("words", WORDS, ids=" ".join)
+@pytest.mark.parametrize(
+    "data", [lines([FIRST, SECOND])[:-9], sse(sglang_events())[:-90], gzip.compress(
+        lines([FIRST] * 3))[:-9]], ids=["lines", "events", "compressed lines"]
+)  # fmt: skip
+def test_a_log_that_grows_may_end_anywhere_and_it_is_said(log, capsys, words, data):
+    assert run(words, log(data)) == 0
+    assert "cut off" in capsys.readouterr().err
+
+
+def test_the_limit_of_a_record_may_be_told(log, capsys):
+    path = log(FIRST, [5])
+
+    assert run(["check"], path, "--max-record-bytes", "50") == 1
+    assert "line 1: longer than 50 bytes; if it is no mistake, raise" in capsys.readouterr().err
+    for wrong in ("0", "x"):
+        with pytest.raises(SystemExit):
+            run(["check"], path, "--max-record-bytes", wrong)
+        assert f"{wrong} is not a number of bytes from 1 on" in capsys.readouterr().err
 
 
 # -- Progress --------------------------------------------------------------------------------------

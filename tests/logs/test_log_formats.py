@@ -259,6 +259,35 @@ def test_columns_beside_the_ids_are_metadata():
     assert [record.number for record in records] == [1, 2]
 
 
+@pytest.mark.parametrize(
+    ("data", "options"),
+    [
+        (lines([{"ids": [5, 6], "n": 0}, {"ids": [5, 6], "n": 1}]), {"lengths": "n"}),
+        (npz(ids=np.array([[5, 6], [5, 6]]), lengths=np.array([0, 1])), {}),
+        (parquet(pa.table({"ids": [[5, 6], [5, 6]], "length": [0, 1]})), {}),
+        (arrow_stream(pa.table({"ids": [[5, 6], [5, 6]], "n": [0, 1]})), {"lengths": "n"}),
+    ],
+)
+def test_a_padded_row_of_length_0_is_an_empty_completion(data, options):
+    assert [list(record.completion) for record in read(data, **options)] == [[], [5]]
+
+
+def test_each_choice_has_a_length_of_its_own_or_one_for_all():
+    shared = {"completion_ids": [[5, 6], [7, 8]], "n": 1}
+    own = {"choices": [{"token_ids": [5, 6], "n": 1}, {"token_ids": [7, 8], "n": 0}]}
+
+    assert [list(r.completion) for r in read(lines([shared]), lengths="n")] == [[5], [7]]
+    assert [list(r.completion) for r in read(lines([own]), lengths="choices.*.n")] == [[5], []]
+
+
+def test_a_length_that_is_told_must_be_there():
+    with pytest.raises(LogError, match="line 1: no length at n"):
+        read(lines([{"ids": [5]}]), lengths="n")
+    choices = [{"token_ids": [5], "n": 1}, {"token_ids": [6]}]
+    with pytest.raises(LogError, match=r"line 1: no length at choices\.\*\.n"):
+        read(lines([{"choices": choices}]), lengths="choices.*.n")
+
+
 def test_counts_that_bear_the_name_of_a_prompt_are_passed_over():
     (record,) = read(lines([{"tokens": FIRST, "prompt_tokens": 5, "input_tokens": None}]))
 

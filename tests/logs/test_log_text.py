@@ -369,7 +369,7 @@ TOO_LONG_LOGS = {
         2,
     ),
     "a document": ("json", b"%s" % LONG, "row 1, which begins in line 1", 0),
-    "ids": ("ids", b"\n" + LONG.strip(b"[]"), "line 1", 0),
+    "ids": ("ids", LONG.strip(b"[]"), "line 1", 0),
 }
 
 
@@ -387,8 +387,7 @@ def test_a_record_that_is_too_long_is_refused_with_the_remedy(
     (error,) = (item for item in found if isinstance(item, LogError))
     assert error.reason.startswith(TOO_LONG)
     assert not error.is_cut
-    if kind == "json" and block == 7:  # nobody knows how far it goes
-        assert error.ends_log
+    if error.ends_log and kind == "json":  # nobody knows how far the record goes
         assert error.place.startswith("line 1, column ")
     else:
         assert error.place == place
@@ -397,14 +396,16 @@ def test_a_record_that_is_too_long_is_refused_with_the_remedy(
 
 @pytest.mark.parametrize("value", [0, -1, 1.5, True, "5", None])
 def test_a_limit_that_is_none_is_refused(value):
-    with pytest.raises(ValueError, match="max_record_bytes: .* is not a number of bytes from 1 on"):
+    with pytest.raises(
+        ValueError, match=r"max_record_bytes: .* is not a number of bytes from 1 on"
+    ):
         Options(max_record_bytes=value)
 
 
 # -- Memory and time -------------------------------------------------------------------------------
 
 MEGABYTE = 1 << 20
-IDS = [200_005, 17_196, 5] * 200_000  # 4.6 MB of JSON
+IDS = [200_005, 17_196, 5] * 60_000  # 1.4 MB of JSON
 LONG_LOGS = {
     "plain ids": str(IDS).strip("[]").encode(),
     "a document": json.dumps(IDS, indent=0).encode(),
@@ -433,35 +434,34 @@ def test_a_record_of_ids_takes_six_times_its_bytes_at_most(data, pack):
 
 
 def test_a_log_of_many_records_takes_no_more_than_one_block_of_them():
-    for data in (b"[%s]" % b",".join([b"[5,6]"] * 400_000), b"[5,6]\n" * 400_000):
-        assert peak_of(data) < 24 * MEGABYTE
+    for data in (b"[%s[]]" % (b"[]," * 15_000), b"[]\n" * 15_000):
+        assert peak_of(data) < 4 * MEGABYTE
 
 
+# Format, how the log begins, how it goes on.
 BOMBS = {
-    "a line of spaces": ("jsonl", b" "),
-    "a line of zeros": ("jsonl", b"0"),
-    "a line of NUL, told": ("jsonl", b"[0,"),
-    "a string": ("jsonl", b'["aaaa'),
-    "a document of numbers": ("json", b"0,"),
-    "a document of one number": ("json", b"1"),
-    "a document of spaces": ("json", b" "),
-    "a document that is nested": ("json", b"["),
-    "a number of plain ids": ("ids", b"7"),
-    "an event without end": ("sse", b"a"),
-    "a comment without end": ("sse", b":"),
+    "a line of spaces": ("jsonl", b"[5]\n", b" "),
+    "a line of zeros": ("jsonl", b"[5]\n", b"0"),
+    "a line of arrays": ("jsonl", b"[5]\n", b"[0,"),
+    "a line of a string": ("jsonl", b'["', b"a"),
+    "a document of ids": ("json", b"[", b"0,"),
+    "a document of one number": ("json", b"[[5], ", b"1"),
+    "a document of spaces": ("json", b"[[5], ", b" "),
+    "a document that is nested": ("json", b"[[5], ", b"["),
+    "a number of plain ids": ("ids", b"5 ", b"7"),
+    "an event without end": ("sse", b"data: ", b"a"),
+    "a comment without end": ("sse", b"", b":"),
 }
 
 
 @pytest.mark.parametrize("pack", ["gzip", "zstd"])
-@pytest.mark.parametrize(("kind", "filling"), BOMBS.values(), ids=BOMBS)
-def test_a_bomb_of_64_megabytes_takes_a_few(kind, filling, pack):
-    begin = {"jsonl": b"[5]\n", "json": b"[[5], ", "ids": b"5 ", "sse": b"data: "}[kind]
-    part = PACKED[pack](filling * (4 * MEGABYTE // len(filling)))
-    data = PACKED[pack](begin) + part * 16
+@pytest.mark.parametrize(("kind", "begin", "filling"), BOMBS.values(), ids=BOMBS)
+def test_a_bomb_takes_little_memory(kind, begin, filling, pack):
+    part = PACKED[pack](filling * (2 * MEGABYTE // len(filling)))
+    data = PACKED[pack](begin) + part * 12
 
-    assert len(data) < MEGABYTE
-    # zstd gives 16 MB at once, of which each is let go when it was taken.
-    assert peak_of(data, format=kind, max_record_bytes=MEGABYTE) < 28 * MEGABYTE
+    assert len(data) < MEGABYTE / 8
+    assert peak_of(data, format=kind, max_record_bytes=MEGABYTE // 4) < 12 * MEGABYTE
 
 
 def seconds_of(data):
@@ -477,17 +477,17 @@ def seconds_of(data):
 LINEAR = {
     "a line": lambda size: gzip.compress(b"[%s5]" % (b"200005," * (size // 7))),
     "a document": lambda size: gzip.compress(b"[\n%s5]" % (b"200005,\n" * (size // 8))),
-    "rows in one line": lambda size: b"[%s[5]]" % (b"[5]," * (size // 40)),
+    "rows in one line": lambda size: b"[%s[5]]" % (b"[5]," * (size // 100)),
     "plain ids": lambda size: b"200005 " * (size // 7),
     "an event": lambda size: b"data: [%s5]\n\n" % (b"200005," * (size // 7)),
-    "events of CR": lambda size: b"data: {}\r\r" * (size // 100),
+    "events of CR": lambda size: b"data: {}\r\r" * (size // 400),
 }
 
 
 @pytest.mark.parametrize("make", LINEAR.values(), ids=LINEAR)
 def test_twice_the_log_takes_less_than_three_times_as_long(make):
     for _ in range(3):  # a busy machine may disturb a measurement, but not all of them
-        ratio = seconds_of(make(6_000_000)) / seconds_of(make(3_000_000))
+        ratio = seconds_of(make(2_000_000)) / seconds_of(make(1_000_000))
         if ratio < 3:
             return
     raise AssertionError(ratio)
@@ -499,9 +499,9 @@ def test_a_small_file_of_one_big_array_takes_little_memory_as_a_program():
         "from harmony_stream.logs import read_log\n"
         "packer = zlib.compressobj(9, wbits=31)\n"
         "data = b''.join([packer.compress(b'['), *(packer.compress(b'200005,' * 150_000) for _ in"
-        " range(30)), packer.compress(b'5]'), packer.flush()])\n"
+        " range(20)), packer.compress(b'5]'), packer.flush()])\n"
         "(record,) = read_log(io.BytesIO(data))\n"
-        "assert len(record.completion) == 4_500_001\n"
+        "assert len(record.completion) == 3_000_001\n"
         "status = open('/proc/self/status').read()\n"
         "print(len(data), int(status.partition('VmHWM:')[2].split()[0]) // 1024)\n"
     )
@@ -509,4 +509,4 @@ def test_a_small_file_of_one_big_array_takes_little_memory_as_a_program():
 
     size, megabytes = map(int, done.stdout.split())
     assert size < 100_000
-    assert megabytes < 300
+    assert megabytes < 200
