@@ -14,7 +14,7 @@ FOLDER = Path(harmony_stream.__file__).parent
 # From the bottom up: a room may import from its own floor and from those below. Rooms of one
 # floor that must not know each other are named in STRANGERS.
 FLOORS = [
-    ["errors", "records", "files", "nesting"],
+    ["errors", "files", "nesting", "records", "support"],
     ["vocabulary"],
     ["header", "messages", "tools"],
     ["parsing", "rendering"],

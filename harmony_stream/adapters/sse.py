@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from harmony_stream.adapters.turn import closing
+from harmony_stream.support.sse import FrameReader
 
 if TYPE_CHECKING:
     from collections.abc import (
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
         Iterator,
         Mapping,
     )
+
+    from harmony_stream.support.sse import Frame
 
 KEEP_ALIVE = b": keep-alive\n\n"
 """A comment. Readers skip it, and proxies see that the connection lives."""
@@ -214,10 +217,6 @@ class ServerSentEvent:
         return json.loads(self.data)
 
 
-_END_OF_LINE = re.compile(rb"\r\n|\r|\n")
-_NUMBER = re.compile("[0-9]{1,15}")
-
-
 class Decoder:
     r"""Reads Server-Sent Events from bytes that may be cut anywhere.
 
@@ -233,63 +232,24 @@ class Decoder:
     """
 
     def __init__(self) -> None:
-        self._line = bytearray()
-        self._is_first_line = True
-        self._skips_line_feed = False
-        self._fields: dict[str, str] = {}
-        self._data: list[str] = []
-        self._id = ""
+        self._reader = FrameReader()
 
     @property
     def is_between_events(self) -> bool:
         """Whether nothing was begun that is not finished."""
-        return not (self._line or self._data or self._fields)
+        return self._reader.is_between_frames
 
     def feed(self, data: bytes) -> list[ServerSentEvent]:
         """Take bytes; give the events that they finish."""
-        events = []
-        for line in self._lines(data):
-            if line:
-                self._field(line)
-            elif event := self._event():
-                events.append(event)
-        return events
+        return list(map(_event_of, self._reader.feed(data)))
 
-    def _lines(self, data: bytes) -> Iterator[str]:
-        if data and self._skips_line_feed:
-            data = data.removeprefix(b"\n")
-            self._skips_line_feed = False
-        if data.endswith(b"\r"):
-            self._skips_line_feed = True  # which may be the other half of this end of line
-        *whole, rest = _END_OF_LINE.split(data)
-        for line in whole:
-            self._line += line
-            yield self._decoded()
-        self._line += rest
 
-    def _decoded(self) -> str:
-        line = bytes(self._line)
-        self._line.clear()
-        if self._is_first_line:
-            line = line.removeprefix(b"\xef\xbb\xbf")
-            self._is_first_line = False
-        return line.decode("utf-8", "replace")
+def _event_of(frame: Frame) -> ServerSentEvent:
+    assert frame.data is not None  # nothing is too long without a limit
+    name, identity = _decoded(frame.event) or "message", _decoded(frame.id)
+    retry = None if frame.retry is None else int(frame.retry)
+    return ServerSentEvent(_decoded(frame.data), name, identity, retry)
 
-    def _field(self, line: str) -> None:
-        name, _, value = line.partition(":")
-        value = value.removeprefix(" ")
-        if name == "data":
-            self._data.append(value)
-        elif name == "id" and "\0" not in value:
-            self._id = value
-        elif name == "event" or (name == "retry" and _NUMBER.fullmatch(value)):
-            self._fields[name] = value
 
-    def _event(self) -> ServerSentEvent | None:
-        fields, data = self._fields, self._data
-        self._fields, self._data = {}, []
-        if not data:
-            return None
-        name = fields.get("event") or "message"
-        retry = int(fields["retry"]) if "retry" in fields else None
-        return ServerSentEvent("\n".join(data), name, self._id, retry)
+def _decoded(data: bytes) -> str:
+    return data.decode("utf-8", "replace") if data else ""

@@ -50,7 +50,8 @@ that name, or what was there before. Symbolic links are followed; a device, a FI
 written into. A log cannot be its own output.
 
 exit status: 0 if all records were converted; 1 if one could not be read, and was left out; 2 for a
-log, an output or an argument that cannot be used; 130 after Ctrl-C, 143 after SIGTERM.
+log that cannot be used or breaks off, an output or an argument that cannot be used; 130 after
+Ctrl-C, 143 after SIGTERM.
 """
 
 
@@ -125,7 +126,14 @@ def _end(number: int, _: object) -> None:
 
 
 def _made(make: Any, batch: Batch) -> tuple[int, Any]:  # noqa: ANN401 - bytes or a table
-    """How many records could not be read, and what was made of the others."""
+    """How many records could not be read, and what was made of the others.
+
+    Raises:
+        LogError: the log breaks off, so that what is written would only look whole.
+    """
+    for error in batch.errors:
+        if error.ends_log:
+            raise error
     return sum(not error.is_cut for error in batch.errors), make(batch)
 
 

@@ -64,11 +64,32 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--lengths", metavar="PATH", help="in the same way, how many ids of a padded row count"
     )
     parser.add_argument("--pad-id", type=int, metavar="ID", help="what rows are padded with")
+    parser.add_argument(
+        "--max-record-bytes",
+        type=record_bytes,
+        default=Options().max_record_bytes,
+        metavar="N",
+        help="refuse longer records, which bounds memory (268435456)",
+    )
 
 
 def options_of(arguments: argparse.Namespace) -> Options:
     """What was said of the log."""
-    return Options(arguments.format, arguments.ids, arguments.lengths, arguments.pad_id)
+    return Options(
+        arguments.format,
+        arguments.ids,
+        arguments.lengths,
+        arguments.pad_id,
+        arguments.max_record_bytes,
+    )
+
+
+def record_bytes(text: str) -> int:
+    """How long a record may be; argparse calls it by this name."""
+    try:
+        return Options(max_record_bytes=int(text)).max_record_bytes
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text} is not a number of bytes from 1 on") from None
 
 
 def jobs(text: str) -> int:

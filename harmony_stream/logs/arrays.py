@@ -7,7 +7,7 @@ from __future__ import annotations
 import zipfile
 from array import array
 from contextlib import ExitStack
-from itertools import pairwise
+from itertools import pairwise, repeat
 from typing import IO, TYPE_CHECKING, Any
 
 from harmony_stream.logs.chunks import Chunk, group
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from harmony_stream.logs.source import Source
 
 _BLOCK = 1 << 20
-_LONGEST_ROW = 1 << 28
 
 
 def read_npy(source: Source, options: Options) -> Iterator[Chunk]:
@@ -70,43 +69,74 @@ class _Array:
             raise ValueError(
                 f"a {len(self.shape)}-D array of {self.dtype}, expected rows of token ids"
             )
-        if min(self.shape) < 0 or self.shape[-1] > _LONGEST_ROW:
+        if min(self.shape) < 0 or (self.row_bytes == 0 and self.count > _BLOCK):
             raise ValueError(f"the header promises an array of {self.shape}, which is no log")
         if self.is_fortran and len(self.shape) > 1:
             raise ValueError("the array is in Fortran order: save numpy.ascontiguousarray of it")
 
     def rows(self) -> Iterator[Ids | ValueError]:
-        """Each row; a file that is cut ends early."""
+        """Each row; a file that is cut ends early.
+
+        Raises:
+            OSError: the file cannot be read further, with the reason.
+        """
+        width = self.shape[-1]
+        for block, rows in self._blocks(self.count, width):
+            yield from cut_rows(block, [width * row for row in range(rows + 1)])
+
+    def values(self) -> Iterator[int]:
+        """Each integer of an array with one dimension."""
+        for block, _ in self._blocks(int(self.shape[0]), 1):
+            yield from block.tolist()
+
+    def _blocks(self, count: int, width: int) -> Iterator[tuple[Any, int]]:
+        """So many rows, as many at a time as are cheap to hold, and how many these are."""
         numpy = need("numpy")
-        count, width = (1, *self.shape) if len(self.shape) == 1 else self.shape
         size = width * self.dtype.itemsize
         step = max(1, _BLOCK // max(1, size))
         for first in range(0, count, step):
             wanted = min(step, count - first)
-            data = self._file.read(wanted * size)
+            data = self._read(wanted * size)
             whole = len(data) // size if size else wanted
-            block = numpy.frombuffer(data[: whole * size], self.dtype)
-            yield from cut_rows(block, [width * row for row in range(whole + 1)])
+            yield numpy.frombuffer(data[: whole * size], self.dtype), whole
             if whole < wanted:
                 return
+
+    def _read(self, size: int) -> bytes:
+        try:
+            return self._file.read(size)
+        except LogError:
+            raise
+        except Exception as error:  # an archive raises whatever its decoders do
+            raise OSError(f"the data are broken: {error}") from None
 
     @property
     def count(self) -> int:
         """How many rows there should be."""
         return 1 if len(self.shape) == 1 else int(self.shape[0])
 
+    @property
+    def row_bytes(self) -> int:
+        """How much of the file a row takes."""
+        return int(self.shape[-1] * self.dtype.itemsize)
+
+    def has_more(self) -> bool:
+        """Whether something follows the array in its file."""
+        return bool(self._read(1))
+
 
 def _of_npz(source: Source, options: Options) -> Iterator[Item]:
+    file = source.seekable()
     with ExitStack() as stack:
         try:
-            archive = stack.enter_context(zipfile.ZipFile(source.seekable()))
+            archive = stack.enter_context(zipfile.ZipFile(file))
             names = [name.removesuffix(".npy") for name in archive.namelist()]
             wanted = _wanted(names, options)
             arrays = {
                 what: _Array(stack.enter_context(archive.open(f"{name}.npy")))
                 for what, name in wanted.items()
             }
-        except (zipfile.BadZipFile, ValueError) as error:
+        except (zipfile.BadZipFile, RuntimeError, OSError, ValueError) as error:
             raise LogError(source.name, "", str(error)) from None
         yield from _records(source.name, arrays, options)
 
@@ -131,27 +161,55 @@ def _first(wanted: tuple[str, ...], names: list[str]) -> str | None:
 
 
 def _records(name: str, arrays: dict[str, _Array], options: Options) -> Iterator[Item]:
-    ids = arrays["ids"]
     try:
-        ids.check(2)
-        if "lengths" in arrays:
-            arrays["lengths"].check(1)
-        if "prompt" in arrays:
-            arrays["prompt"].check(2)
+        _check(arrays, options)
     except ValueError as error:
         raise LogError(name, "", str(error)) from None
-    lengths = _lengths(arrays.get("lengths"))
-    prompts = arrays["prompt"].rows() if "prompt" in arrays else iter(())
     number = 0
-    for number, row in enumerate(ids.rows(), 1):
-        prompt = next(prompts, None)
-        try:
-            yield _record(row, prompt, next(lengths, None), name, number, options)
-        except ValueError as error:
-            yield LogError(name, f"row {number}", str(error))
-    if number < ids.count:
-        reason = f"the file is cut off: {ids.count} rows were promised"
-        yield LogError(name, f"row {number + 1}", reason, is_cut=True)
+    try:
+        for number, (row, prompt, length) in enumerate(_rows(arrays), 1):
+            try:
+                yield _record(row, prompt, length, name, number, options)
+            except ValueError as error:
+                yield LogError(name, f"row {number}", str(error))
+        yield from _rest(arrays, name, number)
+    except OSError as error:
+        reason = f"{error}; what follows cannot be read"
+        yield LogError(name, f"row {number + 1}", reason, ends_log=True)
+
+
+def _check(arrays: dict[str, _Array], options: Options) -> None:
+    """Refuse arrays that hold no rows, or not as many as each other."""
+    for what, array_ in arrays.items():
+        array_.check(1 if what == "lengths" else 2)
+        rows = arrays["ids"].count
+        count = int(array_.shape[0]) if what == "lengths" else array_.count
+        if count != rows:
+            raise ValueError(f"{count} {_NAMES[what]} for {rows} rows of ids")
+        if what != "lengths" and array_.row_bytes > options.max_record_bytes:
+            raise ValueError(f"a row of {array_.row_bytes} bytes: {options.too_long()}")
+
+
+_NAMES = {"ids": "rows", "prompt": "prompts", "lengths": "lengths"}
+
+
+def _rows(arrays: dict[str, _Array]) -> Iterator[tuple[Any, Any, int | None]]:
+    """The ids of each row, of its prompt, and its length, as far as there are such arrays."""
+    nothing = repeat(None)
+    prompts = arrays["prompt"].rows() if "prompt" in arrays else nothing
+    lengths = arrays["lengths"].values() if "lengths" in arrays else nothing
+    return zip(arrays["ids"].rows(), prompts, lengths, strict=False)
+
+
+def _rest(arrays: dict[str, _Array], name: str, number: int) -> Iterator[LogError]:
+    """What is wrong where the rows end."""
+    count = arrays["ids"].count
+    if number < count:
+        reason = f"the file is cut off: {count} rows were promised"
+        yield LogError(name, f"row {number + 1}", reason, ends_log=True)
+    elif any(each.has_more() for each in arrays.values()):
+        reason = "something follows the array, and is not read; save one array a file, or .npz"
+        yield LogError(name, "", reason, ends_log=True)
 
 
 def _record(
@@ -164,11 +222,6 @@ def _record(
 ) -> LogRecord:
     prompt_ids = None if prompt is None else options.trim(sound(prompt))
     return LogRecord(options.trim(sound(row), length), name, number, "row", prompt=prompt_ids)
-
-
-def _lengths(lengths: _Array | None) -> Iterator[int]:
-    for row in () if lengths is None else lengths.rows():
-        yield from sound(row)
 
 
 def cut_rows(values: Any, edges: list[int]) -> Iterator[Ids | ValueError]:

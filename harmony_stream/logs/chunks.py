@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 # Records read by one process and handled by another go in groups of about so many tokens.
 _TOKENS = 1 << 17
+# What a record takes beside its tokens, counted in these: a log may hold nothing but empty ones.
+_RECORD = 32
 
 
 class Chunk(Protocol):
@@ -47,7 +49,7 @@ def group(items: Iterable[Item]) -> Iterator[ItemsChunk]:
     tokens = 0
     for item in items:
         held.append(item)
-        tokens += 1000 if isinstance(item, Exception) else len(item.completion)
+        tokens += 1000 if isinstance(item, Exception) else _RECORD + len(item.completion)
         if tokens >= _TOKENS:
             yield ItemsChunk(tuple(held))
             held, tokens = [], 0

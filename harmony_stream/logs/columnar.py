@@ -97,17 +97,43 @@ def read_parquet(source: Source, options: Options) -> Iterator[Chunk]:
 def read_arrow(source: Source, options: Options) -> Iterator[Chunk]:
     """The rows of an Arrow file (Feather is one), or of an Arrow stream."""
     arrow = need("pyarrow")
+    batches: Iterator[Any]
     try:
         if source.head()[:6] == b"ARROW1":
             reader = arrow.ipc.open_file(source.seekable())
             batches = map(reader.get_batch, range(reader.num_record_batches))
         else:
-            reader = arrow.ipc.open_stream(source.stream)
-            batches = iter(reader)
+            file = _Watched(source.stream)
+            reader = arrow.ipc.open_stream(file)
+            batches = _to_the_end(reader, file)
         columns = _choose(reader.schema, options)
     except (arrow.ArrowException, ValueError, OSError, MemoryError) as error:
         raise LogError(source.name, "", _first_line(error)) from None
     return group(_records(source.name, _validated(batches), columns, options, 1))
+
+
+class _Watched:
+    """A stream that tells whether the last read had all that it asked for."""
+
+    closed = False
+
+    def __init__(self, stream: Any) -> None:
+        self.stream = stream
+        self.is_short = False
+
+    def read(self, size: int) -> bytes:
+        data: bytes = self.stream.read(size)
+        self.is_short = len(data) < size
+        return data
+
+
+def _to_the_end(reader: Any, file: _Watched) -> Iterator[Any]:
+    """The batches of a stream, which ends with a mark; Arrow takes the end of a file for it too."""
+    yield from reader
+    if file.is_short:
+        raise ValueError("the stream has no mark at its end, as one that is cut off")
+    if file.stream.peek(1):
+        raise ValueError("something follows the end of the stream")
 
 
 def _validated(batches: Iterable[Any]) -> Iterator[Any]:
@@ -173,7 +199,7 @@ def _records(
     except (arrow.ArrowException, ValueError, OSError, MemoryError) as error:
         # Broken data may also ask for more memory than there is.
         reason = f"{_first_line(error) or 'broken'}; what follows cannot be read"
-        yield LogError(source, f"row {number}", reason)
+        yield LogError(source, f"row {number}", reason, ends_log=True)
 
 
 def _items(
@@ -181,10 +207,12 @@ def _items(
 ) -> Iterator[Item]:
     """The records of one batch."""
     nothing = [None] * batch.num_rows
-    prompts = _id_lists(batch.column(columns.prompt)) if columns.prompt else nothing
+    prompts = _id_lists(batch.column(columns.prompt), options) if columns.prompt else nothing
     lengths = batch.column(columns.lengths).to_pylist() if columns.lengths else nothing
     metadata = batch.select(list(columns.metadata)).to_pylist()
-    rows = zip(_id_lists(batch.column(columns.ids)), prompts, lengths, metadata, strict=True)
+    rows = zip(
+        _id_lists(batch.column(columns.ids), options), prompts, lengths, metadata, strict=True
+    )
     for number, (ids, prompt, length, said) in enumerate(rows, first):
         try:
             yield _record(source, number, ids, prompt, length, said, options)
@@ -210,7 +238,7 @@ def _record(
     )
 
 
-def _id_lists(column: Any) -> Iterator[Ids | ValueError | None]:
+def _id_lists(column: Any, options: Options) -> Iterator[Ids | ValueError | None]:
     """Each list of a column as ids; None for a null, an error for what is no ids."""
     arrow = need("pyarrow")
     if arrow.types.is_fixed_size_list(column.type):
@@ -225,6 +253,8 @@ def _id_lists(column: Any) -> Iterator[Ids | ValueError | None]:
         place = bisect_left(nulls, start)
         if absent:
             yield None
+        elif (stop - start) * values.type.byte_width > options.max_record_bytes:
+            yield ValueError(options.too_long())
         elif place < len(nulls) and nulls[place] < stop:
             yield ValueError(f"item {nulls[place] - start} is null, {EXPECTED}")
         else:

@@ -8,6 +8,7 @@ makes them choices. The first layout that finds ids in a value is the one.
 
 from __future__ import annotations
 
+from array import array
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 Found: TypeAlias = tuple[int, list[Any], list[Any] | None]
 """A choice, its ids and those of its prompt, not yet checked."""
+
+LISTS = (list, array)
+"""What an array of JSON may be: a long one of ids is an `array`."""
 
 ID_FIELDS = (
     "token_ids",
@@ -85,11 +89,11 @@ def keys_of(path: str) -> tuple[str, ...]:
     return tuple(path.split("."))
 
 
-def _lists(value: Any, keys: tuple[str, ...]) -> Iterator[tuple[int | None, list[Any]]]:
+def _lists(value: Any, keys: tuple[str, ...]) -> Iterator[tuple[int | None, Any]]:
     """The lists at the end of a path; a list of lists is one for each choice."""
     for choice, end in _walk(value, keys):
-        if isinstance(end, list):
-            if end and isinstance(end[0], list) and not _is_logprob(end[0]):
+        if isinstance(end, LISTS):
+            if len(end) and isinstance(end[0], LISTS) and not _is_logprob(end[0]):
                 yield from enumerate(end)
             else:
                 yield choice, end
@@ -116,7 +120,7 @@ def _index_of(item: Any, default: int) -> int:
     return index if type(index) is int else default
 
 
-def _is_logprob(item: list[Any]) -> bool:
+def _is_logprob(item: Any) -> bool:
     return len(item) > 1 and isinstance(item[0], float) and isinstance(item[1], int)
 
 
@@ -161,7 +165,7 @@ def find_ids(value: Any, options: Options) -> list[Found]:
     >>> find_ids({"a": {"b": [[5], [6]]}}, Options(ids="a.b"))
     [(0, [5], None), (1, [6], None)]
     """
-    if isinstance(value, list) and options.ids is None:
+    if isinstance(value, LISTS) and options.ids is None:
         return [(choice or 0, ids, None) for choice, ids in _lists({"": value}, ("",))]
     layouts = LAYOUTS if options.ids is None else (Layout(options.ids, _OF_CHOICE),)
     for layout in layouts:
@@ -184,11 +188,15 @@ def records_of(
     found = find_ids(value, options)
     if not found:
         raise ValueError(no_ids(options))
-    lengths = dict(_walk(value, keys_of(options.lengths))) if options.lengths else {}
+    lengths: dict[int | None, Any] = {None: None}
+    if options.lengths is not None:
+        lengths = dict(_walk(value, keys_of(options.lengths)))
     records = []
     for choice, items, prompt in found:
         name = options.ids or "the completion"
-        ids = options.trim(ids_of(items, name), lengths.get(choice, lengths.get(None)))
+        if (place := choice if choice in lengths else None) not in lengths:
+            raise ValueError(f"no length at {options.lengths}")
+        ids = options.trim(ids_of(items, name), lengths[place])
         prompt_ids = None if prompt is None else ids_of(prompt, "the prompt")
         metadata = metadata_of(value, choice)
         records.append(LogRecord(ids, source, number, unit, choice, prompt_ids, metadata))

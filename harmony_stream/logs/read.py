@@ -13,9 +13,10 @@ from harmony_stream.logs.chunks import ItemsChunk
 from harmony_stream.logs.columnar import read_arrow, read_parquet
 from harmony_stream.logs.extras import MissingExtraError
 from harmony_stream.logs.records import Item, LogError, LogRecord, LogWarning, Options
-from harmony_stream.logs.source import Place, Source
+from harmony_stream.logs.source import HEAD, Place, Source
 from harmony_stream.logs.sse import read_events
 from harmony_stream.logs.text import read_document, read_ids, read_lines
+from harmony_stream.support.sse import BYTE_ORDER_MARK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -36,6 +37,12 @@ FORMATS: Mapping[str, Reader] = {
 }
 """The formats by name, each with what reads it."""
 
+TEXT = frozenset({"ids", "json", "jsonl", "sse"})
+"""Those that are text."""
+
+GROWING = frozenset({"jsonl", "sse"})
+"""Those that may be read while they are written: they end in the middle of a line or an event."""
+
 # How files begin that are not text.
 _MAGIC = {
     b"\x93NUMPY": "npy",
@@ -44,8 +51,10 @@ _MAGIC = {
     b"ARROW1": "arrow",
     b"\xff\xff\xff\xff": "arrow",  # a stream: its first message
 }
+_OTHER_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _EVENT = re.compile(rb"(data|event|id|retry)?:")
 _SPACE = b" \t\r\n"
+_EMPTY = "empty, expected token ids"
 
 
 def read_log(
@@ -110,18 +119,59 @@ def read_chunks(
     Raises as `read_log` does.
     """
     with closing(Source(place)) as source:
-        name = options.format or detect(source.head(), source.name)
-        if name is None:
-            yield ItemsChunk((LogError(source.name, "", "empty, expected token ids"),))
-            return
-        try:
-            for chunk in FORMATS[name](source, options):
-                progress(source.position)
-                yield chunk
-        except MissingExtraError as error:
-            raise LogError(source.name, "", str(error)) from error
+        name = _format(source, options)
+        is_empty = True
+        for chunk in _chunks(source, name, options):
+            is_empty = False
+            progress(source.position)
+            yield chunk
         if source.trouble:
-            yield ItemsChunk((LogError(source.name, "", source.trouble, source.is_cut),))
+            # Lines and events may still be written; whatever else is cut has lost its end.
+            is_cut = source.is_cut and name in GROWING and not is_empty
+            error = LogError(source.name, "", source.trouble, is_cut, ends_log=not is_cut)
+            yield ItemsChunk((error,))
+        elif is_empty and (name is None or name in TEXT):
+            yield ItemsChunk((LogError(source.name, "", _EMPTY, is_cut=True),))
+
+
+def _chunks(source: Source, name: str | None, options: Options) -> Iterator[Chunk]:
+    try:
+        yield from FORMATS[name](source, options) if name else ()
+    except MissingExtraError as error:
+        raise LogError(source.name, "", str(error)) from error
+
+
+def _format(source: Source, options: Options) -> str | None:
+    """The format that was told, or that is found by looking; None for a log that holds nothing."""
+    head = source.head()
+    if options.format in TEXT:
+        _refuse_other_text(head, source.name)
+    name = options.format or detect(head, source.name)
+    if head.startswith(BYTE_ORDER_MARK) and (name is None or name in TEXT):
+        source.stream.read(len(BYTE_ORDER_MARK))
+    if not head or name is None:
+        _expect_nothing(source)
+        return None
+    return name
+
+
+def _expect_nothing(source: Source) -> None:
+    """Read white space to its end: what follows so much of it cannot be looked at."""
+    while block := source.stream.read(HEAD):
+        if block.strip(_SPACE):
+            reason = f"begins with more than {HEAD} bytes of white space; name its format"
+            raise LogError(source.name, "", reason)
+
+
+def _refuse_other_text(head: bytes, source: str) -> None:
+    """Refuse UTF-16 and UTF-32, as some shells and editors of Windows write them.
+
+    Raises:
+        LogError: with the remedy.
+    """
+    if head.startswith(_OTHER_MARKS) or b"\0" in head[:4]:
+        reason = "is text in UTF-16 or UTF-32, or no text; save it as UTF-8"
+        raise LogError(source, "", f"begins with {head[:4]!r}, {reason}")
 
 
 def detect(head: bytes, source: str = "") -> str | None:
@@ -136,9 +186,10 @@ def detect(head: bytes, source: str = "") -> str | None:
     for magic, name in _MAGIC.items():
         if head.startswith(magic):
             return name
-    text = head.removeprefix(b"\xef\xbb\xbf").lstrip(_SPACE)
+    text = head.removeprefix(BYTE_ORDER_MARK).lstrip(_SPACE)
     if not text:
         return None
+    _refuse_other_text(text, source)
     if _EVENT.match(text):
         return "sse"
     if text[:1].isdigit():
@@ -152,14 +203,17 @@ def detect(head: bytes, source: str = "") -> str | None:
 
 def _json_or_lines(text: bytes) -> str:
     """Whether a value takes one line, as in JSON lines, or is the whole document."""
-    line, _, rest = text.partition(b"\n")
+    text = text.replace(b"\r", b"\n")
+    line, is_whole, rest = text.partition(b"\n")
     following = rest.lstrip(_SPACE)[:1]
     if _is_json(line):
         # An array of arrays or objects on a single line is a document, to be read item by item.
         is_nested = line[:1] == b"[" and line[1:].lstrip(_SPACE)[:1] in (b"[", b"{")
         return "json" if is_nested and not following else "jsonl"
     if line[:1] == b"[":
-        return "json"
+        # Ids that take more than was looked at: a line of them, or a document that is one line.
+        is_long = not is_whole and line[1:].lstrip(_SPACE)[:1].isdigit()
+        return "jsonl" if is_long else "json"
     # A line that is broken or longer than the head, or an object that goes on in the next line.
     return "json" if following and following != b"{" else "jsonl"
 

@@ -58,7 +58,9 @@ class LogError(HarmonyError):
         source: the name of the log.
         place: where in it, `line 3`; "" for the log as a whole.
         reason: what is wrong.
-        is_cut: whether the log just ends too early, as one does that is still being written.
+        is_cut: whether the log just ends too early, as one of lines or events does that is still
+            being written, or has not been begun.
+        ends_log: whether nothing that follows in the log can be read.
 
     >>> str(LogError("a.jsonl", "line 3", "not JSON"))
     'a.jsonl: line 3: not JSON'
@@ -68,6 +70,7 @@ class LogError(HarmonyError):
     place: str
     reason: str
     is_cut: bool = False
+    ends_log: bool = False
 
     def __str__(self) -> str:
         return ": ".join(filter(None, (self.source, self.place, self.reason)))
@@ -94,6 +97,8 @@ def ids_of(value: object, name: str) -> Ids:
         ...
     ValueError: item 1 of token_ids is -1, expected a token id, an integer from 0 to 4294967295
     """
+    if isinstance(value, array):
+        return value
     if not isinstance(value, list):
         raise ValueError(f"{name} is {quote(value)}, expected an array of token ids")
     try:
@@ -131,8 +136,8 @@ def quote(value: object) -> str:
     >>> quote(None), quote([1, 2])
     ('null', 'an array')
     """
-    if isinstance(value, list | dict):
-        return "an array" if isinstance(value, list) else "an object"
+    if isinstance(value, list | array | dict):
+        return "an object" if isinstance(value, dict) else "an array"
     quoted = json.dumps(value, default=repr)
     return quoted[:_LONGEST_QUOTE] + "..." if len(quoted) > _LONGEST_QUOTE else quoted
 
@@ -147,12 +152,29 @@ class Options:
             item), the name of a column or of an array.
         lengths: in the same way, how many ids of a padded row count.
         pad_id: what rows are padded with, in front or behind.
+        max_record_bytes: how much of the log, decompressed, one record may take. A longer one is
+            refused, so that memory is bounded.
     """
 
     format: str | None = None
     ids: str | None = None
     lengths: str | None = None
     pad_id: int | None = None
+    max_record_bytes: int = attrs.field(default=1 << 28)
+
+    @max_record_bytes.validator
+    def _check(self, _: object, value: object) -> None:
+        if type(value) is not int or value < 1:
+            raise ValueError(f"max_record_bytes: {value!r} is not a number of bytes from 1 on")
+
+    def too_long(self) -> str:
+        """What is wrong with a record that takes more, and the remedy.
+
+        >>> Options(max_record_bytes=5).too_long()
+        'longer than 5 bytes; if it is no mistake, raise max_record_bytes (--max-record-bytes)'
+        """
+        remedy = "if it is no mistake, raise max_record_bytes (--max-record-bytes)"
+        return f"longer than {self.max_record_bytes} bytes; {remedy}"
 
     def trim(self, ids: Ids, length: object = None) -> Ids:
         """The ids without padding.

@@ -20,9 +20,10 @@ Place: TypeAlias = "str | os.PathLike[str] | BinaryIO | IO[bytes]"
 """A path, or a binary stream."""
 
 HEAD = 1 << 16
-_LONGEST_MAGIC = 8
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _GZIP_FORMAT = 16 + zlib.MAX_WBITS
+# Four bytes of zstd may be 128 kB of data, and its decoder gives all that it makes at once.
+_ZSTD_STEP = 512
 
 
 class Source:
@@ -66,7 +67,7 @@ class Source:
                 zstandard = need("zstandard")
             except MissingExtraError as error:
                 raise LogError(self.name, "", str(error)) from error
-            return lambda: zstandard.ZstdDecompressor().decompressobj()
+            return lambda: _ZstdPart(zstandard.ZstdDecompressor().decompressobj())
         return None
 
     def head(self) -> bytes:
@@ -74,13 +75,19 @@ class Source:
         return self.stream.peek(HEAD)
 
     def seekable(self) -> BinaryIO:
-        """All of it as a file in which one can seek: itself, or a temporary copy on disk."""
+        """All of it as a file in which one can seek: itself, or a temporary copy on disk.
+
+        Raises:
+            LogError: it cannot be decompressed as a whole.
+        """
         if self.path is not None and self._raw.seekable():
             self._raw.seek(0)
             return self._raw  # type: ignore[no-any-return]
         copy: Any = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the others
         self._opened.callback(copy.close)
         shutil.copyfileobj(self.stream, copy)
+        if self.trouble:
+            raise LogError(self.name, "", self.trouble)
         copy.seek(0)
         return copy  # type: ignore[no-any-return]
 
@@ -114,9 +121,11 @@ class _Counting(io.RawIOBase):
         self._source = source
         # A pipe gives what there is; read() would wait for more.
         self._read_some = getattr(raw, "read1", raw.read)
-        self._first = b""
-        while len(self._first) < _LONGEST_MAGIC and (data := self._read(HEAD)):
-            self._first += data
+        # Filled as far as it goes: what the format is must not depend on how a pipe was written to.
+        first = bytearray()
+        while len(first) < HEAD and (data := self._read(HEAD - len(first))):
+            first += data
+        self._first = bytes(first)
 
     def _read(self, size: int) -> bytes:
         try:
@@ -136,7 +145,10 @@ class _Counting(io.RawIOBase):
 
 
 class _Inflating(io.RawIOBase):
-    """A compressed stream, of one or more parts; where it breaks it ends, and says so."""
+    """A compressed stream, of one or more parts; where it breaks it ends, and says so.
+
+    No more is decompressed than is asked for, however much the data would give.
+    """
 
     def __init__(
         self, source: Source, raw: io.BufferedReader[Any], make: Callable[[], Any]
@@ -145,8 +157,8 @@ class _Inflating(io.RawIOBase):
         self._raw = raw
         self._make = make
         self._part = make()
+        self._step = _ZSTD_STEP if isinstance(self._part, _ZstdPart) else HEAD
         self._waiting = b""
-        self._ready = b""
         self._is_over = False
 
     def readable(self) -> bool:
@@ -154,33 +166,63 @@ class _Inflating(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:  # noqa: ANN401 - a buffer
         # Filled as far as it goes, since the format is told by what is read first.
-        while len(self._ready) < len(buffer) and not (self._is_over or self._source.trouble):
-            if data := self._waiting or self._raw.read1(HEAD):
-                self._inflate(data)
-            else:
-                self._end()
-        count = min(len(buffer), len(self._ready))
-        buffer[:count] = self._ready[:count]
-        self._ready = self._ready[count:]
+        count = 0
+        while count < len(buffer) and not (self._is_over or self._source.trouble):
+            data = self._some(len(buffer) - count)
+            buffer[count : count + len(data)] = data
+            count += len(data)
         return count
 
-    def _end(self) -> None:
-        self._is_over = True
-        if self._part is not None:
-            self._source.trouble, self._source.is_cut = "the compressed data are cut off", True
-
-    def _inflate(self, data: bytes) -> None:
+    def _some(self, size: int) -> bytes:
+        """Some bytes, no more than `size`; none does not mean that there are no more."""
+        data = self._waiting or self._raw.read1(self._step)
         self._waiting = b""
+        if not data:
+            return self._end(size)
+        if self._part is None:
+            data = data.lstrip(b"\0")  # between parts there may be padding
+        return self._inflate(data, size) if data else b""
+
+    def _end(self, size: int) -> bytes:
+        """What the decoder still holds; then it is over, or cut."""
+        made = self._inflate(b"", size) if self._part is not None else b""
+        self._is_over = not made
+        if self._is_over and self._part is not None:
+            self._source.trouble, self._source.is_cut = "the compressed data are cut off", True
+        return made
+
+    def _inflate(self, data: bytes, size: int) -> bytes:
+        part = self._part or self._make()
         try:
-            if self._part is None:
-                self._part = self._make()
-            self._ready += self._part.decompress(data)
+            made: bytes = part.decompress(data, size)
         except Exception as error:
             self._source.trouble = f"the compressed data are broken: {error}"
-            return
-        if self._part.eof:
-            self._waiting = self._part.unused_data.lstrip(b"\0")
-            self._part = None
+            return b""
+        self._waiting = part.unused_data if part.eof else part.unconsumed_tail
+        self._part = None if part.eof else part
+        return made
+
+
+class _ZstdPart:
+    """A decoder of zstd that gives no more than is asked for, as zlib's does."""
+
+    def __init__(self, decoder: Any) -> None:  # noqa: ANN401 - of a package that may be missing
+        self._decoder = decoder
+        self._ready = memoryview(b"")
+        self.unconsumed_tail = self.unused_data = b""
+
+    @property
+    def eof(self) -> bool:
+        return self._decoder.eof and not self._ready
+
+    def decompress(self, data: bytes, size: int) -> bytes:
+        if not self._ready and not self._decoder.eof:
+            self._ready = memoryview(self._decoder.decompress(data))
+            data = b""
+        made, self._ready = self._ready[:size], self._ready[size:]
+        self.unconsumed_tail = data
+        self.unused_data = self._decoder.unused_data + data
+        return bytes(made)
 
 
 def size_of(place: Place) -> int | None:

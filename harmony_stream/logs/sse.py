@@ -4,6 +4,8 @@ Events of one completion carry its id and the number of a choice, and completion
 A completion is done when one of its events says why it ended, or with `[DONE]`, or where the
 capture ends. Most engines send new ids with each event; SGLang as a rule sends all ids so far,
 and a count of them, which tells the two apart.
+
+Memory is bounded by the completions under way at one time, an event and its value.
 """
 
 # ruff: noqa: ANN401 - JSON values may be of any type
@@ -11,18 +13,20 @@ and a count of them, which tells the two apart.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from harmony_stream.logs.chunks import Chunk, group
+from harmony_stream.logs.json_values import CutError, json_of
 from harmony_stream.logs.layouts import find_ids, metadata_of, no_ids
 from harmony_stream.logs.records import Ids, Item, LogError, LogRecord, Options, ids_of
-from harmony_stream.logs.text import json_of
+from harmony_stream.support.sse import Frame, FrameReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harmony_stream.logs.source import Source
 
+_BLOCK = 1 << 16
 _DONE = b"[DONE]"
 # Completions that never end are not waited for beyond so many others.
 _MOST_OPEN = 1000
@@ -32,38 +36,9 @@ _LASTING = ("id", "model", "created", "finish_reason", "stop_reason", "stop_type
 _Key: TypeAlias = tuple[Any, int]
 
 
-class _Event(NamedTuple):
-    line: int
-    data: bytes
-    is_open: bool  # the capture ended before the blank line
-
-
 def read_events(source: Source, options: Options) -> Iterator[Chunk]:
     """The completions of a capture, in the order in which they ended."""
-    return group(_Streams(source.name, options).read(_events(source)))
-
-
-def _events(source: Source) -> Iterator[_Event]:
-    """The data of each event. Lines end in LF, CRLF or CR; several `data` lines are one event."""
-    held: list[bytes] = []
-    number = first = 0
-    for number, line in enumerate(_lines(source), 1):
-        name, _, value = line.partition(b":")
-        if not line and held:
-            yield _Event(first, b"\n".join(held), False)
-            held = []
-        elif name == b"data":
-            first = number if not held else first
-            held.append(value.removeprefix(b" "))
-    if held:
-        yield _Event(first, b"\n".join(held), True)
-
-
-def _lines(source: Source) -> Iterator[bytes]:
-    for line in source.stream:
-        text = line.removesuffix(b"\n").removesuffix(b"\r")
-        # bytes.splitlines() knows LF, CRLF and CR only, as the format does.
-        yield from text.splitlines() or [b""]
+    return group(_Streams(source.name, options).read(source))
 
 
 class _Stream:
@@ -73,13 +48,17 @@ class _Stream:
         self.ids: Ids = ids_of([], "")
         self.prompt: Ids | None = None
         self.metadata: dict[str, Any] = {}
+        self.is_too_long = False
 
-    def add(self, ids: Ids, count: object) -> None:
+    def add(self, ids: Ids, count: object, most: int) -> None:
         """Add the ids of an event; `count` is how many there are by now, if the event says so."""
         if self._is_all_so_far(ids, count):
             self.ids = ids
         else:
             self.ids += ids
+        if len(self.ids) * self.ids.itemsize > most:
+            self.is_too_long = True
+            self.ids = ids_of([], "")
 
     def _is_all_so_far(self, ids: Ids, count: object) -> bool:
         if count == len(self.ids) + len(ids):
@@ -96,28 +75,48 @@ class _Streams:
         self.open: dict[_Key, _Stream] = {}
         self.last_id: Any = None
         self.count = 0
+        self.has_events = False
         self.has_ids = False
 
-    def read(self, events: Iterator[_Event]) -> Iterator[Item]:
+    def read(self, source: Source) -> Iterator[Item]:
         """Records, and what could not be read."""
-        event = None
-        for event in events:
-            try:
-                yield from self._take(event)
-            except ValueError as error:
-                place = f"line {event.line}"
-                reason = "the last event is cut off" if event.is_open else str(error)
-                yield LogError(self.source, place, reason, event.is_open)
+        reader = FrameReader(is_joined=True, max_bytes=self.options.max_record_bytes)
+        while block := source.stream.read(_BLOCK):
+            yield from self._of_frames(reader.feed(block))
+        yield from self._of_frames(reader.close())
         yield from self._finish(list(self.open))
-        if event is not None and not self.has_ids:
+        if self.has_events and not self.has_ids:
             yield LogError(self.source, "", f"{no_ids(self.options)}; {_REMEDY}")
+        elif reader.has_unknown and not self.has_ids:
+            yield LogError(self.source, "", _NO_EVENT, ends_log=True)
 
-    def _take(self, event: _Event) -> Iterator[LogRecord]:
-        if event.data.strip() == _DONE:
+    def _of_frames(self, frames: Iterator[Frame]) -> Iterator[Item]:
+        for frame in frames:
+            try:
+                yield from self._take(frame)
+                self.has_events = True
+            except ValueError as error:
+                yield self._fault(frame, error)
+                self.has_events = self.has_events or not frame.is_open
+
+    def _fault(self, frame: Frame, error: ValueError) -> LogError:
+        place = f"line {frame.line}"
+        is_part_of_done = frame.data and _DONE.startswith(frame.data)
+        if not frame.is_open or not (isinstance(error, CutError) or is_part_of_done):
+            return LogError(self.source, place, str(error))
+        if self.has_events:
+            return LogError(self.source, place, "the last event is cut off", is_cut=True)
+        reason = "the capture is cut off before its first event ends"
+        return LogError(self.source, place, reason, ends_log=True)
+
+    def _take(self, frame: Frame) -> Iterator[Item]:
+        if frame.data is None:
+            raise ValueError(self.options.too_long())
+        if frame.data.strip() == _DONE:
             # It ends the response whose event came last, of those that come mixed.
             yield from self._finish([key for key in self.open if key[0] == self.last_id])
             return
-        value = json_of(event.data)
+        value = json_of(frame.data)
         if not isinstance(value, dict):
             raise ValueError("an event that is no JSON object")
         self.last_id = _id_of(value)
@@ -135,7 +134,7 @@ class _Streams:
         self.has_ids = True
         if prompt is not None and stream.prompt is None:
             stream.prompt = ids_of(prompt, "the prompt")
-        stream.add(ids, _count_of(value))
+        stream.add(ids, _count_of(value), self.options.max_record_bytes)
         said = metadata_of(value, choice)
         stream.metadata |= {name: said[name] for name in _LASTING if name in said}
 
@@ -149,21 +148,25 @@ class _Streams:
             keys = [(self.last_id, _index_of(each, number)) for number, each in ends]
         return [key for key in keys if key in self.open]
 
-    def _finish(self, keys: list[_Key]) -> Iterator[LogRecord]:
+    def _finish(self, keys: list[_Key]) -> Iterator[Item]:
         for key in keys:
             stream = self.open.pop(key)
             self.count += 1
-            yield LogRecord(
-                self.options.trim(stream.ids),
-                self.source,
-                self.count,
-                "stream",
-                key[1],
-                stream.prompt,
-                stream.metadata,
-            )
+            if stream.is_too_long:
+                yield LogError(self.source, f"stream {self.count}", self.options.too_long())
+            else:
+                yield LogRecord(
+                    self.options.trim(stream.ids),
+                    self.source,
+                    self.count,
+                    "stream",
+                    key[1],
+                    stream.prompt,
+                    stream.metadata,
+                )
 
 
+_NO_EVENT = "no event with data; is it a capture of server-sent events, as text in UTF-8?"
 _REMEDY = (
     "ask the engine for them: return_token_ids (vLLM), skip_tokenizer_init (SGLang), "
     "return_tokens (llama.cpp)"

@@ -1,9 +1,12 @@
-"""Logs of text: plain ids, JSON, and lines of JSON."""
+"""Logs of text: plain ids, JSON, and lines of JSON.
+
+Lines end with LF, CRLF or CR. Text is read block by block; what is held is one record, or part of
+one, and no more of it than `Options.max_record_bytes`.
+"""
 
 from __future__ import annotations
 
 import codecs
-import json
 import re
 from array import array
 from typing import TYPE_CHECKING, Any
@@ -11,66 +14,89 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from harmony_stream.logs.chunks import Chunk, group
+from harmony_stream.logs.json_values import CUT, CutError, decode, json_of, told
 from harmony_stream.logs.layouts import records_of
 from harmony_stream.logs.records import GREATEST, Ids, Item, LogError, LogRecord, Options, quote
+from harmony_stream.support.sse import BYTE_ORDER_MARK
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    import io
+    from collections.abc import Iterator
 
     from harmony_stream.logs.source import Source
 
 _BLOCK = 1 << 19
-_MARK = b"\xef\xbb\xbf"
 _SPACES = re.compile(r"[ \t\r\n]*")
 _NESTED = re.compile(r"\[[ \t\r\n]*[\[{]")
-_DECODER = json.JSONDecoder()
-_CUT = "not JSON: it is cut off"
+_END = "; what follows cannot be read"
+
+
+def _read(stream: io.BufferedReader[Any], size: int) -> bytes:
+    """A block in which all lines end with LF: CR is nothing else in ids or JSON."""
+    data = stream.read(size)
+    if data.endswith(b"\r") and stream.peek(1)[:1] == b"\n":
+        stream.read(1)
+    return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 
 
 # -- Plain ids -------------------------------------------------------------------------------------
 
+_PLAIN = b"0123456789, \t\n"
+_LONGEST_WORD = 64
+
 
 def read_ids(source: Source, options: Options) -> Iterator[Chunk]:
     """One stream: decimal numbers with white space or commas between them."""
-    return group([_plain(source, options)])
+    return group(_plain(source, options))
 
 
-def _plain(source: Source, options: Options) -> Item:
-    ids = array("I")
-    line, rest = 1, b""
-    while block := source.stream.read(_BLOCK):
-        words, rest = _whole_words(rest + block.removeprefix(_MARK))
-        try:
-            line = _add_words(ids, words, line)
-        except LogError as error:
-            return attrs.evolve(error, source=source.name)
+def _plain(source: Source, options: Options) -> Iterator[Item]:
     try:
-        _add_words(ids, rest, line)
+        if ids := _all_ids(source, options):
+            yield LogRecord(options.trim(ids), source.name, 1, "stream")
     except LogError as error:
-        return attrs.evolve(error, source=source.name)
-    return LogRecord(options.trim(ids), source.name, 1, "stream")
+        yield error
+
+
+def _all_ids(source: Source, options: Options) -> Ids:
+    ids = array("I")
+    line, size, rest = 1, 0, b""
+    while block := _read(source.stream, _BLOCK):
+        size += len(block)
+        if size > options.max_record_bytes:
+            raise LogError(source.name, f"line {line}", options.too_long(), ends_log=True)
+        words, rest = _whole_words(rest + block)
+        ids += _ids_in(words, line, source.name)
+        line += words.count(b"\n")
+    return ids + _ids_in(rest, line, source.name)
 
 
 def _whole_words(data: bytes) -> tuple[bytes, bytes]:
     """The data up to the last white space, and what may be the first part of a word."""
-    cut = max(data.rfind(space) for space in (b" ", b"\n", b"\t", b"\r", b",")) + 1
+    cut = max(data.rfind(space) for space in (b" ", b"\n", b"\t", b",")) + 1
+    if len(data) - cut > _LONGEST_WORD:  # no id is so long
+        return data, b""
     return data[:cut], data[cut:]
 
 
-def _add_words(ids: Ids, data: bytes, line: int) -> int:
-    """Add the ids in some lines; give the number of the last line."""
-    for number, text in enumerate(data.split(b"\n"), line):
-        words = text.replace(b",", b" ").split()
+def _ids_in(data: bytes, line: int, source: str) -> Ids:
+    if not data.translate(None, _PLAIN):
         try:
-            ids.extend(map(_id, words))
+            return array("I", map(int, data.replace(b",", b" ").split()))
+        except (ValueError, OverflowError):
+            pass  # told below, with its line
+    ids = array("I")
+    for number, text in enumerate(data.split(b"\n"), line):
+        try:
+            ids.extend(map(_id, text.replace(b",", b" ").split()))
         except ValueError as error:
-            raise LogError("", f"line {number}", str(error)) from None
-    return line + data.count(b"\n")
+            raise LogError(source, f"line {number}", str(error), ends_log=True) from None
+    return ids
 
 
 def _id(word: bytes) -> int:
-    if not re.fullmatch(rb"[0-9]{1,10}", word) or int(word) > GREATEST:
-        shown = quote(word.decode("utf-8", "backslashreplace"))
+    if len(word) > _LONGEST_WORD or not word.isdigit() or int(word) > GREATEST:
+        shown = quote(word[:_LONGEST_WORD].decode("utf-8", "backslashreplace"))
         raise ValueError(f"{shown} where a token id was expected, an integer from 0 to {GREATEST}")
     return int(word)
 
@@ -80,96 +106,89 @@ def _id(word: bytes) -> int:
 
 @attrs.frozen
 class LinesChunk:
-    """Whole lines, to be read as JSON.
+    """Whole lines, to be read as JSON; or a last one without its end.
 
     Attributes:
         source: the name of the log.
         first: the number of the first line.
         data: the lines.
-        is_last: whether the log ends here.
         options: how to read them.
+        is_open: whether the log ended before the only line did.
+        follows: whether there were lines before.
     """
 
     source: str
     first: int
     data: bytes
-    is_last: bool
     options: Options
+    is_open: bool
+    follows: bool
 
     def items(self) -> Iterator[Item]:
         """The records of each line."""
-        lines = self.data.split(b"\n")
-        for number, line in enumerate(lines, self.first):
-            if line.strip():
-                is_open = self.is_last and number == self.first + len(lines) - 1
-                yield from self._of_line(line, number, is_open)
+        for number, line in enumerate(self.data.split(b"\n"), self.first):
+            if len(line) > self.options.max_record_bytes:
+                yield LogError(self.source, f"line {number}", self.options.too_long())
+            elif line.strip():
+                yield from self._of_line(line.removeprefix(BYTE_ORDER_MARK), number)
 
-    def _of_line(self, line: bytes, number: int, is_open: bool) -> Iterator[Item]:
+    def _of_line(self, line: bytes, number: int) -> Iterator[Item]:
         try:
             value = json_of(line)
             yield from records_of(value, self.options, self.source, number, "line")
         except ValueError as error:
-            is_cut = is_open and isinstance(error, _CutError)
-            reason = "the last line is cut off" if is_cut else str(error)
-            yield LogError(self.source, f"line {number}", reason, is_cut)
+            yield self._fault(f"line {number}", error)
+
+    def _fault(self, place: str, error: ValueError) -> LogError:
+        if not (self.is_open and isinstance(error, CutError)):
+            return LogError(self.source, place, str(error))
+        if self.follows:
+            return LogError(self.source, place, "the last line is cut off", is_cut=True)
+        # A document that was cut looks the same: there is nothing to show that more will come.
+        reason = "the log is cut off before its first line ends"
+        return LogError(self.source, place, reason, ends_log=True)
 
 
 def read_lines(source: Source, options: Options) -> Iterator[Chunk]:
     """JSON values, one a line; blank lines count, but say nothing."""
-    stream, number = source.stream, 1
-    data = stream.read(_BLOCK).removeprefix(_MARK)
-    while data:
-        data += stream.readline()
-        following = stream.read(_BLOCK)
-        # The line break itself ends the chunk, so that no chunk has an empty line behind it.
-        ended = data.removesuffix(b"\n") if following else data
-        yield LinesChunk(source.name, number, ended, not following, options)
-        number += ended.count(b"\n") + 1
-        data = following
+    number, follows = 1, False
+    held = _Held(options.max_record_bytes)
+    while block := _read(source.stream, _BLOCK):
+        head, end, rest = block.rpartition(b"\n")
+        if end:
+            data = held.take(head)
+            if data.strip():
+                yield LinesChunk(source.name, number, data, options, False, follows)
+                follows = True
+            number += data.count(b"\n") + 1
+        held.add(rest)
+    if (data := held.take(b"")).strip():
+        yield LinesChunk(source.name, number, data, options, True, follows)
 
 
-class _CutError(ValueError):
-    """JSON that ends too early."""
+class _Held:
+    """A line under way, of which no more is held than tells that it is too long."""
 
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._parts: list[bytes] = []
+        self._size = 0
 
-def json_of(data: bytes) -> Any:  # noqa: ANN401 - JSON
-    """A JSON value.
+    def add(self, part: bytes) -> None:
+        if self._size <= self._most:
+            self._parts.append(part)
+            self._size += len(part)
 
-    Raises:
-        ValueError: with a sentence about what is wrong.
-
-    >>> json_of(b"[1, 2")
-    Traceback (most recent call last):
-        ...
-    harmony_stream.logs.text._CutError: not JSON: it is cut off
-    """
-    try:
-        return json.loads(data.decode())
-    except (ValueError, RecursionError) as error:
-        raise _told(error) from None
-
-
-def _told(error: Exception) -> ValueError:
-    """What is wrong with some JSON, in a sentence."""
-    match error:
-        case UnicodeDecodeError():
-            return ValueError(_not_utf8(error))
-        case json.JSONDecodeError() if _is_cut(error):
-            return _CutError(_CUT)
-        case json.JSONDecodeError():
-            return ValueError(f"not JSON: {error.msg}")
-        case RecursionError():
-            return ValueError("JSON that is nested too deeply")
-        case _:  # Python's limit for the digits of an integer
-            return ValueError("a number with too many digits")
-
-
-def _not_utf8(error: UnicodeDecodeError) -> str:
-    return f"not UTF-8: byte 0x{error.object[error.start]:02x}"
-
-
-def _is_cut(error: json.JSONDecodeError) -> bool:
-    return error.pos >= len(error.doc.rstrip()) or error.msg.startswith("Unterminated")
+    def take(self, lines: bytes) -> bytes:
+        """What is held, and these lines, the first of which ends it."""
+        if not self._parts:
+            return lines
+        if self._size > self._most:
+            _, end, others = lines.partition(b"\n")
+            lines = end + others
+        data = b"".join([*self._parts, lines])
+        self._parts, self._size = [], 0
+        return data
 
 
 # -- A JSON document -------------------------------------------------------------------------------
@@ -181,47 +200,76 @@ def read_document(source: Source, options: Options) -> Iterator[Chunk]:
 
 
 def _document(source: Source, options: Options) -> Iterator[Item]:
-    window = _Window(source.stream.read)
-    number = 0
+    window = _Window(source.stream, options)
     try:
         for number, value in enumerate(window.values(), 1):
             try:
+                window.check()
                 yield from records_of(value, options, source.name, number, "row")
             except ValueError as error:
                 place = f"row {number}, which begins in line {window.begin}"
                 yield LogError(source.name, place, str(error))
     except ValueError as error:
-        reason = f"{error}; what follows cannot be read"
-        yield LogError(source.name, f"line {window.line}", reason, isinstance(error, _CutError))
+        yield LogError(source.name, window.place, f"{error}{_END}", ends_log=True)
 
 
 class _Window:
     """A JSON document of which only the part at hand is held."""
 
-    def __init__(self, read: Callable[[int], bytes]) -> None:
-        self._read = read
-        self._decode = codecs.getincrementaldecoder("utf-8-sig")().decode
+    def __init__(self, stream: io.BufferedReader[Any], options: Options) -> None:
+        self._stream = stream
+        self._options = options
+        self._decode = codecs.getincrementaldecoder("utf-8")().decode
         self._text = ""
         self._at = 0
         self._is_whole = False
-        self._lines = 1
+        self._fault: UnicodeDecodeError | None = None
+        self._line = self._column = 1  # of what stands at `_counted`
+        self._counted = 0
+        self._value_size = 0
         self.begin = 1
         """The line in which the last value began."""
 
     @property
-    def line(self) -> int:
-        """The line at which reading has come."""
-        return self._lines + self._text.count("\n", 0, self._at)
+    def place(self) -> str:
+        """The place at which reading has come."""
+        line, column = self._place()
+        return f"line {line}, column {column}"
+
+    def _place(self) -> tuple[int, int]:
+        """Line and column, counted on from where they were counted last."""
+        if lines := self._text.count("\n", self._counted, self._at):
+            self._line += lines
+            self._column = self._at - self._text.rfind("\n", self._counted, self._at)
+        else:
+            self._column += self._at - self._counted
+        self._counted = self._at
+        return self._line, self._column
+
+    def check(self) -> None:
+        """Refuse the last value if it was longer than it may be."""
+        if self._value_size > self._options.max_record_bytes:
+            raise ValueError(self._options.too_long())
 
     def values(self) -> Iterator[Any]:
         """The items of an array of arrays or objects; any other value as it is."""
-        if self._next() == "[" and _NESTED.match(self._text, self._at):
+        if not self._next():
+            return
+        if self._begins_nested():
             self._at += 1
             self._next()
             yield from self._items()
             return
         yield self._value()
         self._expect("")
+
+    def _begins_nested(self) -> bool:
+        if self._text[self._at] != "[":
+            return False
+        # What decides may not be at hand yet: the bracket is left where it is.
+        while not self._is_whole and _SPACES.fullmatch(self._text, self._at + 1):
+            self._more()
+        return bool(_NESTED.match(self._text, self._at))
 
     def _items(self) -> Iterator[Any]:
         yield self._value()
@@ -235,16 +283,24 @@ class _Window:
 
     def _more(self) -> None:
         """Read as much again as there is, so that a long value is looked at a few times only."""
-        self._lines += self._text.count("\n", 0, self._at)
+        if self._fault is not None:
+            self._at = len(self._text)
+            raise told(self._fault)
+        self._place()
         held = self._text[self._at :]
-        data = self._read(max(_BLOCK, len(held)))
+        self._text, self._at, self._counted = held, 0, 0
+        if len(held) > self._options.max_record_bytes:
+            raise ValueError(self._options.too_long())
+        data = _read(self._stream, max(_BLOCK, len(held)))
         self._is_whole = not data
-        self._text, self._at = held, 0
+        self._text = held + self._decoded(data)
+
+    def _decoded(self, data: bytes) -> str:
         try:
-            self._text += self._decode(data, final=self._is_whole)
+            return self._decode(data, final=not data)
         except UnicodeDecodeError as error:
-            self._is_whole = True
-            raise ValueError(_not_utf8(error)) from None
+            self._fault, self._is_whole = error, False
+            return error.object[: error.start].decode()
 
     def _next(self) -> str:
         """The next character that is not white space, which is not taken; "" at the end."""
@@ -255,24 +311,38 @@ class _Window:
             self._more()
 
     def _expect(self, character: str) -> None:
-        if (found := self._next()) != character:
-            if not found:
-                raise _CutError(_CUT)
-            raise ValueError(f"not JSON: {quote(found)} behind a value")
+        if (found := self._next()) == character:
+            return
+        if not found:
+            raise CutError(CUT)
+        # Lines of arrays look like a document if the first is longer than what was looked at.
+        remedy = "" if character else "; if each line is a value of its own, the format is jsonl"
+        raise ValueError(f"not JSON: {quote(found)} after a value{remedy}")
 
     def _value(self) -> Any:  # noqa: ANN401 - JSON
-        self.begin = self.line
+        self.begin = self._place()[0]
         while True:
             try:
-                value, at = _DECODER.raw_decode(self._text, self._at)
-            except ValueError as error:
-                if self._is_whole:
-                    raise _told(error) from None
-            except RecursionError as error:
-                raise _told(error) from None
+                value, end = decode(self._text, self._at)
+            except (ValueError, RecursionError) as error:
+                self._judge(error)
             else:
                 # A number may go on in what is not yet read.
-                if at < len(self._text) or self._is_whole:
-                    self._at = at
+                if end < len(self._text) or self._is_whole:
+                    self._take(end)
                     return value
             self._more()
+
+    def _judge(self, error: Exception) -> None:
+        """Raise what is wrong, unless more of the text may make it right."""
+        reason = told(error)
+        is_cut = isinstance(reason, CutError)
+        if is_cut and not self._is_whole:
+            return
+        self._at = len(self._text) if is_cut else getattr(error, "pos", self._at)
+        raise reason from None
+
+    def _take(self, end: int) -> None:
+        value = self._text[self._at : end] if not self._text.isascii() else ""
+        self._value_size = len(value.encode()) or end - self._at
+        self._at = end

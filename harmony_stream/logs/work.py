@@ -25,6 +25,8 @@ _Made = TypeVar("_Made")
 
 # Records that are parsed at once: enough to make it cheap, few enough to hold.
 _TOKENS = 1 << 18
+# What a record takes beside its tokens, counted in these.
+_RECORD = 32
 # Chunks that wait for each process, so that none is ever idle.
 _WAITING = 2
 
@@ -63,7 +65,7 @@ def batches(items: Iterable[Item], *, strict: bool) -> Iterator[Batch]:
     for item in items:
         if isinstance(item, LogRecord):
             records.append(item)
-            tokens += len(item.completion)
+            tokens += _RECORD + len(item.completion)
         elif strict:
             raise item
         else:

@@ -1,15 +1,18 @@
 """The commands check, stats and convert, as a user runs them."""
 
+import contextlib
 import gzip
 import io
 import json
 import os
 import pty
+import re
 import shlex
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -29,8 +32,10 @@ from log_shapes import (
     SECOND,
     THINKING,
     TURN,
+    arrow_stream,
     big_log,
     lines,
+    npy,
     npz,
     padded,
     parquet,
@@ -155,14 +160,6 @@ def test_a_report_for_people_cannot_colour_the_terminal(log, capsys):
     assert "unknown channel                    1  final\\x1b?" in out.splitlines()
     assert "a\\x1b.jsonl: record 1, choice 0: 2 x: a second channel" in out
     assert error.endswith("a\\x1b.jsonl: line 4: not JSON: Expecting value\n")
-
-
-def test_an_empty_log_is_reported_and_has_status_1(log, capsys):
-    status = main(["check", log()])
-
-    out, error = capsys.readouterr()
-    assert (status, error.endswith("log.jsonl: empty, expected token ids\n")) == (1, True)
-    assert out.startswith("1 records, 0 messages, 0 tokens\n")
 
 
 # -- stats -----------------------------------------------------------------------------------------
@@ -644,6 +641,90 @@ def test_a_reader_that_goes_away_is_for_the_command_line_to_handle(log, monkeypa
         main(["check", log(FIRST)])
 
 
+# -- Logs that hold nothing, and logs that break off -----------------------------------------------
+
+NOTHING = {
+    "no bytes": b"",
+    "white space": b" \n",
+    "gzip": gzip.compress(b""),
+    "a capture of comments": b": ping\n\n",
+}
+WORDS = [["check"], ["stats"], *(["convert", "--to", to] for to in ("events", "chat", "parquet"))]
+
+
+def run(words, path, *more):
+    output = ["-o", path.parent / "out"] if words[0] == "convert" else []
+    return main([*words, *output, *more, path])
+
+
+@pytest.mark.parametrize("words", WORDS, ids=" ".join)
+@pytest.mark.parametrize("data", NOTHING.values(), ids=NOTHING)
+def test_a_log_that_holds_nothing_is_0_records_to_each_command(log, capsys, words, data):
+    path = log(data)
+
+    assert run(words, path) == 0
+
+    out, error = capsys.readouterr()
+    assert error == f"harmony-stream: {path}: empty, expected token ids\n"
+    assert not out or out.startswith("0 records, 0 messages, 0 tokens\n")
+
+
+@pytest.mark.parametrize("words", WORDS[:2], ids=" ".join)
+@pytest.mark.parametrize("data", [b"[]", b"[[]]", b'{"ids": []}\n'])
+def test_an_empty_list_is_1_record_to_each_command(log, capsys, words, data):
+    assert run(words, log(data)) == 0
+    assert capsys.readouterr().out.startswith("1 records, 0 messages, 0 tokens\n")
+
+
+HALF = json.dumps([FIRST, SECOND] * 50).encode()
+HALF = HALF[: len(HALF) // 2]
+BREAKS_OFF = {
+    "half a document": HALF,
+    "half a document in gzip": gzip.compress(HALF),
+    "half of a gzip": gzip.compress(json.dumps([FIRST, SECOND] * 50).encode())[:-40],
+    "an object on one line": json.dumps(vllm_completion()).encode()[:-20],
+    "an object on many lines": json.dumps(vllm_completion(), indent=1).encode()[:-20],
+    "an array on one line": json.dumps(FIRST).encode()[:-9],
+    "an array file": npy(padded())[:-8],
+    "batches": arrow_stream(ray_table())[:-8],
+    "half a compressed line log": gzip.compress(lines([{"ids": FIRST}]))[:-20],
+    "half an event": sse(sglang_events())[:40],
+}
+
+
+@pytest.mark.parametrize("words", WORDS, ids=" ".join)
+@pytest.mark.parametrize("data", BREAKS_OFF.values(), ids=BREAKS_OFF)
+def test_a_log_that_breaks_off_is_no_success_and_no_output_looks_whole(log, capsys, words, data):
+    path = log(data)
+
+    status = run(words, path)
+
+    assert status == (2 if words[0] == "convert" else 1)
+    assert re.search("cut off|lost its end", capsys.readouterr().err)
+    assert os.listdir(path.parent) == ["log.jsonl"]
+
+
+@pytest.mark.parametrize("words", WORDS, ids=" ".join)
+@pytest.mark.parametrize(
+    "data", [lines([FIRST, SECOND])[:-9], sse(sglang_events())[:-90], gzip.compress(
+        lines([FIRST] * 3))[:-9]], ids=["lines", "events", "compressed lines"]
+)  # fmt: skip
+def test_a_log_that_grows_may_end_anywhere_and_it_is_said(log, capsys, words, data):
+    assert run(words, log(data)) == 0
+    assert "cut off" in capsys.readouterr().err
+
+
+def test_the_limit_of_a_record_may_be_told(log, capsys):
+    path = log(FIRST, [5])
+
+    assert run(["check"], path, "--max-record-bytes", "50") == 1
+    assert "line 1: longer than 50 bytes; if it is no mistake, raise" in capsys.readouterr().err
+    for wrong in ("0", "x"):
+        with pytest.raises(SystemExit):
+            run(["check"], path, "--max-record-bytes", wrong)
+        assert f"{wrong} is not a number of bytes from 1 on" in capsys.readouterr().err
+
+
 # -- Progress --------------------------------------------------------------------------------------
 
 
@@ -652,6 +733,10 @@ def on_a_terminal(words, hide_rich=False):
     begin = "import sys; sys.modules['rich'] = None; " if hide_rich else ""
     source = f"{begin}from log_command import main; main({list(map(str, words))})"
     leader, follower = pty.openpty()
+    shown: list[bytes] = []
+    # Read while it is written: a terminal takes a few kilobytes, then the program waits.
+    reader = threading.Thread(target=lambda: shown.extend(parts_of(leader)))
+    reader.start()
     done = subprocess.run(
         [sys.executable, "-c", source],
         stdout=subprocess.PIPE,
@@ -662,14 +747,15 @@ def on_a_terminal(words, hide_rich=False):
         env=os.environ | {"TERM": "xterm", "COLUMNS": "99"},
     )
     os.close(follower)
-    shown = b""
-    try:
-        while part := os.read(leader, 65536):
-            shown += part
-    except OSError:  # the other end is closed
-        pass
+    reader.join()
     os.close(leader)
-    return shown.decode(), done.stdout.decode()
+    return b"".join(shown).decode(), done.stdout.decode()
+
+
+def parts_of(descriptor):
+    with contextlib.suppress(OSError):  # the other end is closed
+        while part := os.read(descriptor, 65536):
+            yield part
 
 
 def test_a_terminal_shows_progress_with_rate_and_time_left(tmp_path):

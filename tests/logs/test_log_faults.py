@@ -60,7 +60,14 @@ def completions(data, **options):
 
 
 GOOD = lines([{"token_ids": FIRST}])
+json_values = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner),
+    max_leaves=6,
+)
+json_objects = st.dictionaries(st.text(max_size=3), json_values, min_size=1, max_size=3)
 DEEP = b"[" * 100_000
+CUT_OFF = "not JSON: it is cut off"
 NO_IDS = "no token ids: no field token_ids, completion_ids, completion_token_ids, output_ids, "
 
 BAD_LINES = [
@@ -169,10 +176,23 @@ def test_a_line_that_is_cut_further_up_is_just_broken():
     assert not error.is_cut
 
 
-def test_a_cut_character_at_the_end_is_no_harder_than_a_cut_line():
-    (_, error) = items(GOOD + '{"a": "é'.encode()[:-1])
+@given(st.data())
+@examples(300)
+def test_a_line_may_be_cut_anywhere_also_in_a_word_or_a_character(data):
+    line = json.dumps(data.draw(json_objects), ensure_ascii=data.draw(st.booleans())).encode()
+    cut = line[: data.draw(st.integers(1, len(line) - 1))]
 
-    assert error.reason == "not UTF-8: byte 0xc3"
+    assert [str(each) for each in items(GOOD + cut) if isinstance(each, LogError)] == [
+        "<stream>: line 2: the last line is cut off"
+    ]
+
+
+def test_a_log_that_is_cut_before_its_first_line_ends_is_unreadable():
+    # A document on one line that was cut looks the same.
+    for blank in (b"", b"\n \n"):
+        (error,) = items(blank + GOOD[:20])
+        assert (error.is_cut, error.ends_log) == (False, True)
+        assert error.reason == "the log is cut off before its first line ends"
 
 
 @pytest.mark.parametrize("compress", [gzip.compress, zstandard.ZstdCompressor().compress])
@@ -229,28 +249,46 @@ def test_plain_ids_may_be_longer_than_what_is_read_at_once(monkeypatch):
 @pytest.mark.parametrize(
     ("data", "fault", "good"),
     [
-        (b"[[5], [6", ("line 1", "not JSON: it is cut off; what follows cannot be read"), 1),
-        (b"[[5]\n,\n[6]", ("line 3", "not JSON: it is cut off; what follows cannot be read"), 2),
-        (b"[[5]\n[6]]", ("line 2", 'not JSON: "[" behind a value; what follows cannot be read'), 1),
-        (b"[[5]] 6", ("line 1", 'not JSON: "6" behind a value; what follows cannot be read'), 1),
-        (b"[[5],\n[6}]", ("line 2", "not JSON: Expecting ',' delimiter; what"), 1),
+        (b"[[5], [6", ("line 1, column 9", f"{CUT_OFF}; what follows cannot be read"), 1),
+        (b"[[5]\n,\n[6]", ("line 3, column 4", f"{CUT_OFF}; what follows cannot be read"), 2),
+        (b"[[5]\n[6]]", ("line 2, column 1", 'not JSON: "[" after a value; what follows'), 1),
+        (
+            b"[[5]] 6",
+            (
+                "line 1, column 7",
+                'not JSON: "6" after a value; if each line is a value of its own, the format is '
+                "jsonl; what follows cannot be read",
+            ),
+            1,
+        ),
+        (b"[[5],\n[6}]", ("line 2, column 3", "not JSON: Expecting ',' delimiter; what"), 1),
         (
             b"[[5], [-6], [7]]",
             ("row 2, which begins in line 1", f"item 0 of the completion is -6, {EXPECTED}"),
             2,
         ),
-        (b"[[5], \xff]", ("line 1", "not UTF-8: byte 0xff; what follows cannot be read"), 0),
-        (b"[[5], " + DEEP, ("line 1", "JSON that is nested too deeply; what follows"), 1),
-        (b"[[5], [%s]]" % (b"9" * 5000), ("line 1", "a number with too many digits; what"), 1),
-        (b'{\n"token_ids":\n[5', ("line 1", "not JSON: it is cut off; what follows cannot"), 0),
-        (b"[[]", ("line 1", "not JSON: it is cut off; what follows cannot be read"), 1),
+        (b"[[5], \xff]", ("line 1, column 7", "not UTF-8: byte 0xff; what follows cannot"), 1),
+        (b'[[5], "\xc3', ("line 1, column 8", f"{CUT_OFF}; what follows cannot be read"), 1),
+        (b"[[5], " + DEEP, ("line 1, column 7", "JSON that is nested too deeply; what follows"), 1),
+        (b"[[5], [%s]]" % (b"9" * 5000), ("line 1, column 7", "a number with too many digits"), 1),
+        (b'{\n"token_ids":\n[5', ("line 3, column 3", f"{CUT_OFF}; what follows cannot"), 0),
+        (b"[[]", ("line 1, column 4", f"{CUT_OFF}; what follows cannot be read"), 1),
+        (b"[[5], [tru", ("line 1, column 11", f"{CUT_OFF}; what follows cannot be read"), 1),
     ],
 )
 def test_a_document_is_read_as_far_as_it_goes(data, fault, good):
-    ((place, reason),) = faults(data, format="json")
+    (error,) = (item for item in items(data, format="json") if isinstance(item, LogError))
 
-    assert (place, reason[: len(fault[1])]) == fault
+    assert (error.place, error.reason[: len(fault[1])]) == fault
+    assert (error.is_cut, error.ends_log) == (False, error.place.startswith("line"))
     assert len(completions(data, format="json")) == good
+
+
+def test_what_is_broken_is_told_where_it_breaks_without_reading_on():
+    rest = io.BytesIO(b"[[5], [6}, " + b"[7]," * 1_000_000)
+
+    assert len([item for item in read_items(rest, Options()) if isinstance(item, LogRecord)]) == 1
+    assert rest.tell() < 2_000_000
 
 
 @given(st.lists(st.lists(st.integers(0, 2**32 - 1), max_size=6), min_size=1, max_size=6), st.data())
@@ -292,13 +330,16 @@ BAD_ARRAYS = [
     ("no array", b"\x93NUMPY", {}, "no .npy array: "),
     ("no header", b"\x93NUMPY\x01\0\x05\0hello", {}, "no .npy array: "),
     ("huge", npy(np.zeros((2, 2), int)).replace(b"(2, 2)", b"(2,9**9)"), {}, "no .npy array"),
-    ("a long row", header("(1, 99999999999)"), {}, "the header promises an array of (1, 9999"),
+    ("a long row", header("(1, 99999999999)"), {}, "a row of 799999999992 bytes: longer than 26"),
+    ("no end", header("(999999999, 0)"), {}, "the header promises an array of (999999999, 0)"),
     ("less than none", header("(-1, 5)"), {}, "the header promises an array of (-1, 5)"),
     ("no archive", b"PK\x03\x04", {}, "File is not a zip file"),
     ("which", npz(a=padded(), b=padded()), {}, "which array holds the ids? There are a, b"),
     ("no ids", npz(a=padded()), {"ids": "b"}, "no array b; there are a"),
     ("no lengths", npz(a=padded()), {"lengths": "n"}, "no array n; there are a"),
     ("flat lengths", npz(ids=padded(), lengths=padded()), {}, "a 2-D array of int64"),
+    ("few lengths", npz(ids=padded(), lengths=np.array([1])), {}, "1 lengths for 2 rows of ids"),
+    ("many prompts", npz(ids=padded(), prompt_ids=np.zeros((3, 1), int)), {}, "3 prompts for 2 ro"),
     ("float prompts", npz(ids=padded(), prompt_ids=padded() * 0.5), {}, "a 2-D array of float64"),
 ]
 
@@ -330,8 +371,46 @@ def test_a_file_that_is_cut_gives_its_whole_rows():
     *found, error = items(npy(padded())[:-8], pad_id=199999)
 
     assert [list(record.completion) for record in found] == [FIRST]
-    assert (error.place, error.is_cut) == ("row 2", True)
+    assert (error.place, error.is_cut, error.ends_log) == ("row 2", False, True)
     assert error.reason == "the file is cut off: 2 rows were promised"
+
+
+def test_what_follows_an_array_is_not_lost_without_a_word():
+    *found, error = items(npy(padded()) + npy(padded()), pad_id=199999)
+
+    assert [list(record.completion) for record in found] == ROWS
+    assert error.reason.startswith("something follows the array, and is not read; save one array")
+
+
+def test_an_archive_whose_data_are_damaged_is_an_error():
+    table = np.random.default_rng(5).integers(0, 200_000, (100, 5000))
+    data = bytearray(npz(np.savez_compressed, ids=table))
+    data[len(data) // 2] ^= 1
+
+    *found, error = items(bytes(data))
+
+    assert len(found) < 100
+    assert (error.place, error.ends_log) == (f"row {len(found) + 1}", True)
+    assert error.reason.startswith("the data are broken: ")
+
+
+def test_an_archive_that_cannot_be_opened_is_an_error():
+    data = bytearray(npz(ids=padded()))
+    data[data.rindex(b"PK\x01\x02") + 8] |= 1  # it is encrypted
+
+    with pytest.raises(LogError, match="encrypted"):
+        items(bytes(data))
+
+
+def test_an_array_on_a_device_that_fails_is_an_error_of_the_log():
+    class Failing(io.BytesIO):
+        def read1(self, size=-1):
+            if self.tell() > 100_000:
+                raise OSError(5, "Input/output error")
+            return super().read1(size)
+
+    with pytest.raises(LogError, match="<stream>: Input/output error"):
+        list(read_items(Failing(npy(np.zeros((9, 9999), int))), Options()))
 
 
 @pytest.mark.parametrize(("shape", "count"), [((0, 5), 0), ((2, 0), 2), ((0,), 1)])
@@ -353,7 +432,8 @@ def test_impossible_ids_of_an_array_are_faults_of_their_rows():
     ("lengths", "reason"),
     [
         ([9, 1], "the length 9 is not from 0 to 2"),
-        ([2**40, 1], f"item 0 is 1099511627776, {EXPECTED}"),
+        ([2**40, 1], "the length 1099511627776 is not from 0 to 2"),
+        ([-1, 1], "the length -1 is not from 0 to 2"),
     ],
 )
 def test_a_wrong_length_is_a_fault_of_its_row(lengths, reason):
@@ -427,6 +507,20 @@ def test_a_stream_of_batches_that_is_cut_gives_what_came():
     assert error.reason.endswith("what follows cannot be read")
 
 
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda data: data[:-8], "the stream has no mark at its end, as one that is cut off; what"),
+        (lambda data: data + data, "something follows the end of the stream; what follows cannot"),
+    ],
+)
+def test_a_stream_of_batches_must_end_with_its_mark(change, reason):
+    *found, error = items(change(arrow_stream(ray_table())))
+
+    assert [list(record.completion) for record in found] == ROWS
+    assert (error.reason[: len(reason)], error.is_cut, error.ends_log) == (reason, False, True)
+
+
 # -- What is read with trouble ---------------------------------------------------------------------
 
 
@@ -442,7 +536,7 @@ def test_a_device_that_fails_is_an_error():
 
 
 def test_long_logs_are_handed_on_in_pieces(monkeypatch):
-    monkeypatch.setattr(chunks, "_TOKENS", 30)
+    monkeypatch.setattr(chunks, "_TOKENS", 100)
     bad = b'{"token_ids": 5}'
     data = b"[" + b",".join([GOOD, GOOD, bad, GOOD]) + b"]"
 
@@ -502,6 +596,18 @@ def test_looking_at_a_json_line_of_any_length():
     long = lines([{"token_ids": [5] * 100_000}])
 
     assert detect(long[:1000]) == "jsonl"
-    assert detect(b"[" + b"5," * 1000) == "json"
     assert detect(DEEP) == "json"
     assert completions(long * 2) == [[5] * 100_000] * 2
+
+
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("row", [[5] * 100_000, [[5, 6]] * 20_000])
+def test_arrays_longer_than_what_is_looked_at_are_lines_or_a_document(row, count):
+    data = lines([row] * count)
+    is_nested = isinstance(row[0], list)
+
+    if is_nested and count == 2:  # which looks like a document, until its end
+        assert faults(data)[0][1].endswith("the format is jsonl; what follows cannot be read")
+        assert len(completions(data, format="jsonl")) == 40_000
+    else:
+        assert completions(data) == (row if is_nested else [row] * count)

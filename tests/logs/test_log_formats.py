@@ -46,7 +46,6 @@ from log_shapes import (
 from harmony_stream.logs import (
     FORMATS,
     LogError,
-    LogWarning,
     Options,
     Selection,
     read_log,
@@ -260,9 +259,33 @@ def test_columns_beside_the_ids_are_metadata():
     assert [record.number for record in records] == [1, 2]
 
 
-def test_a_byte_order_mark_is_no_matter():
-    for data in (b"5 6", b"[5, 6]", b"[\n5, 6]", b'{"ids": [5, 6]}'):
-        assert [record.completion for record in read(b"\xef\xbb\xbf" + data)] == [ids([5, 6])]
+@pytest.mark.parametrize(
+    ("data", "options"),
+    [
+        (lines([{"ids": [5, 6], "n": 0}, {"ids": [5, 6], "n": 1}]), {"lengths": "n"}),
+        (npz(ids=np.array([[5, 6], [5, 6]]), lengths=np.array([0, 1])), {}),
+        (parquet(pa.table({"ids": [[5, 6], [5, 6]], "length": [0, 1]})), {}),
+        (arrow_stream(pa.table({"ids": [[5, 6], [5, 6]], "n": [0, 1]})), {"lengths": "n"}),
+    ],
+)
+def test_a_padded_row_of_length_0_is_an_empty_completion(data, options):
+    assert [list(record.completion) for record in read(data, **options)] == [[], [5]]
+
+
+def test_each_choice_has_a_length_of_its_own_or_one_for_all():
+    shared = {"completion_ids": [[5, 6], [7, 8]], "n": 1}
+    own = {"choices": [{"token_ids": [5, 6], "n": 1}, {"token_ids": [7, 8], "n": 0}]}
+
+    assert [list(r.completion) for r in read(lines([shared]), lengths="n")] == [[5], [7]]
+    assert [list(r.completion) for r in read(lines([own]), lengths="choices.*.n")] == [[5], []]
+
+
+def test_a_length_that_is_told_must_be_there():
+    with pytest.raises(LogError, match="line 1: no length at n"):
+        read(lines([{"ids": [5]}]), lengths="n")
+    choices = [{"token_ids": [5], "n": 1}, {"token_ids": [6]}]
+    with pytest.raises(LogError, match=r"line 1: no length at choices\.\*\.n"):
+        read(lines([{"choices": choices}]), lengths="choices.*.n")
 
 
 def test_counts_that_bear_the_name_of_a_prompt_are_passed_over():
@@ -275,12 +298,6 @@ def test_a_log_of_no_known_format_is_an_error_that_names_those():
     with pytest.raises(LogError, match=r"<stream>: begins with b'BZh.*known are ids, json, jsonl"):
         read(bz2.compress(b"5"))
     assert set(FORMATS) == {row[2] for row in GOLDEN}
-
-
-@pytest.mark.parametrize("data", [b"", b" \n"])
-def test_an_empty_log_is_reported(data):
-    with pytest.warns(LogWarning, match="empty, expected token ids"):
-        assert list(read_log(io.BytesIO(data))) == []
 
 
 def test_a_missing_file_is_an_error():

@@ -195,16 +195,67 @@ def test_a_bad_event_does_not_stop_the_others():
 
 def test_a_capture_may_be_cut_anywhere():
     data = sse(vllm_events(), done=False)
-    for cut in range(len(data.rstrip())):
+    for cut in range(1, len(data.rstrip())):
         items = list(read_items(io.BytesIO(data[:cut]), Options(format="sse")))
         records = [item for item in items if not isinstance(item, Exception)]
+        errors = [item for item in items if isinstance(item, Exception)]
         whole = data[:cut].count(b"\n\n")
         parsed = {len(record.completion) for record in records}
         assert parsed <= {min(5 * whole, len(FIRST)), min(5 * (whole + 1), len(FIRST))}
-        assert all(
-            item.is_cut or "no token ids" in item.reason for item in items if item not in records
-        )
+        # Nothing is wrong with a name of a field that is not whole: it says nothing yet.
+        assert len(errors) <= 1
+        if not records and data[:cut].startswith(b"data:"):
+            assert errors[0].reason == "the capture is cut off before its first event ends"
+        assert all(item.is_cut == bool(records) for item in errors)
 
 
-def test_an_event_that_says_nothing_is_no_capture_at_all():
-    assert faults(b": nothing\n\n") == []
+@pytest.mark.parametrize("end", [b"data: [DO", b"data: [", b'data: {"a": tru', b"data: \xc3"])
+def test_an_event_that_is_cut_in_a_word_is_cut(end):
+    assert faults(sse(vllm_events(), done=False) + end) == [
+        ("line 11", "the last event is cut off", True)
+    ]
+
+
+def test_a_last_event_that_is_whole_and_bad_is_bad():
+    (fault,) = faults(sse(vllm_events()) + b'data: {"token_ids": [-1]}')
+
+    assert fault[1:] == (
+        "item 0 of the event is -1, expected a token id, an integer from 0 to 4294967295",
+        False,
+    )
+
+
+def test_comments_alone_are_an_empty_capture():
+    assert faults(b": nothing\n\n") == [("", "empty, expected token ids", True)]
+
+
+@pytest.mark.parametrize(
+    "data", [b":\xff\xfe\x01\x02", b": nothing\0\n\n", b"colour: red\n\n", b": a\n\ndatum: 5\n\n"]
+)
+def test_what_holds_no_event_is_no_capture(data):
+    assert faults(data) == [
+        ("", "no event with data; is it a capture of server-sent events, as text in UTF-8?", False)
+    ]
+
+
+def test_captures_may_be_joined_each_with_its_mark_of_byte_order():
+    mark = b"\xef\xbb\xbf"
+    data = mark + sse(vllm_events()) + mark + sse(vllm_events(SECOND, 0, "b"))
+
+    assert completions(data) == [(FIRST, 0), (SECOND, 0)]
+
+
+def test_an_event_or_a_completion_that_is_too_long_is_refused_and_the_others_are_read():
+    size = max(len(block) for block in sse(vllm_events()).split(b"\n\n")) - len("data: ")
+    long = json.dumps({"id": "x", "token_ids": [5] * 2000}).encode()
+    data = b": " + b"a" * 5000 + b"\n\ndata: " + long + b"\n\n" + sse(vllm_events(), done=False)
+    reason = f"longer than {size} bytes; if it is no mistake, raise max_record_bytes"
+
+    (fault,) = faults(data, max_record_bytes=size)
+
+    assert (fault[0], fault[1][: len(reason)], fault[2]) == ("line 3", reason, False)
+    items = list(read_items(io.BytesIO(data), Options(max_record_bytes=size)))
+    assert [list(item.completion) for item in items if hasattr(item, "choice")] == [FIRST]
+    many = [{"id": "x", "token_ids": [5] * 100} for _ in range(9)]
+    (fault,) = faults(sse(many) + sse(vllm_events()), max_record_bytes=size + 400)
+    assert fault[0] == "stream 1"

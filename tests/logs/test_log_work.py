@@ -79,7 +79,7 @@ def test_a_worker_leaves_interrupts_to_the_first_process_and_ends_with_it():
 
 
 def test_records_are_parsed_in_groups_of_a_handy_size(monkeypatch):
-    monkeypatch.setattr(work, "_TOKENS", 30)
+    monkeypatch.setattr(work, "_TOKENS", 100)
     records = [LogRecord(ids(row), "a", n, "line") for n, row in enumerate(ROWS * 2, 1)]
     error = LogError("a", "line 5", "no")
 

@@ -1,0 +1,1 @@
+"""What several rooms use, and what knows none of them."""

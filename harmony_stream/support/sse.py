@@ -1,0 +1,163 @@
+"""The one reader of `text/event-stream`: bytes in, cut anywhere, frames of bytes out.
+
+Source: the WHATWG HTML standard, "Server-sent events". Lines end with LF, CRLF or CR, and with
+nothing else; a byte-order mark at the beginning is skipped; a frame ends with an empty line.
+Clients read events from frames, logs read JSON: what the bytes mean is left to them.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+_END_OF_LINE = re.compile(rb"\r\n|\r|\n")
+_NUMBER = re.compile(rb"[0-9]{1,15}")
+
+
+class Frame(NamedTuple):
+    """One event, as bytes.
+
+    Attributes:
+        line: the number of its first line of data, from 1.
+        data: its lines of data, joined with LF; None if it is longer than the reader may hold.
+        event: its name, b"" if it has none.
+        id: the last id that was sent, also with an earlier frame.
+        retry: digits, milliseconds; None if the frame says nothing of it.
+        is_open: whether the stream ended before the empty line after it.
+    """
+
+    line: int
+    data: bytes | None
+    event: bytes = b""
+    id: bytes = b""
+    retry: bytes | None = None
+    is_open: bool = False
+
+
+class FrameReader:
+    r"""Reads frames from bytes that may be cut anywhere, in time and memory linear in them.
+
+    Args:
+        is_joined: skip a byte-order mark at the beginning of any line, since files that were joined
+            have one where each of them begins. A stream, says the standard, has but the first.
+        max_bytes: how long a frame may be. A longer one is passed over, and given without data.
+
+    >>> reader = FrameReader()
+    >>> list(reader.feed(b": hello\r\nda")), list(reader.feed(b"ta: 5\r\n\r\nid: 7\ndata: 6"))
+    ([], [Frame(line=2, data=b'5', event=b'', id=b'', retry=None, is_open=False)])
+    >>> list(reader.close())
+    [Frame(line=5, data=b'6', event=b'', id=b'7', retry=None, is_open=True)]
+    """
+
+    def __init__(self, *, is_joined: bool = False, max_bytes: float = math.inf) -> None:
+        self.has_unknown = False
+        """Whether there was a line that is neither a field nor a comment of text."""
+        self._is_joined = is_joined
+        self._max_bytes = max_bytes
+        self._count = 0  # lines that have ended
+        self._line: list[bytes] = []  # parts of the line under way
+        self._line_size = 0
+        self._passed_over = 0  # bytes of the line at hand that were not kept
+        self._skips_line_feed = False
+        self._id = b""
+        self._begin()
+
+    def _begin(self) -> None:
+        self._first = 0
+        self._data: list[bytes] = []
+        self._size = 0
+        self._event = b""
+        self._retry: bytes | None = None
+
+    @property
+    def is_between_frames(self) -> bool:
+        """Whether nothing was begun that is not finished."""
+        return not (self._line_size or self._first or self._event or self._retry)
+
+    def feed(self, data: bytes) -> Iterator[Frame]:
+        """Take bytes; give the frames that they finish."""
+        for line in self._lines(data):
+            if line:
+                self._field(line)
+            else:
+                if self._first:
+                    yield self._frame(is_open=False)
+                self._begin()
+
+    def close(self) -> Iterator[Frame]:
+        """End the stream; give the frame that it ends in, if it ends in one."""
+        if self._line_size:
+            self._field(self._whole_line(b""))
+        if self._first:
+            yield self._frame(is_open=True)
+        self._begin()
+
+    def _lines(self, data: bytes) -> Iterator[bytes]:
+        if data and self._skips_line_feed:
+            data = data.removeprefix(b"\n")
+            self._skips_line_feed = False
+        if data.endswith(b"\r"):
+            self._skips_line_feed = True  # which may be the other half of this end of line
+        *whole, rest = _END_OF_LINE.split(data) if b"\r" in data else data.split(b"\n")
+        for line in whole:
+            yield self._whole_line(line)
+        self._hold(rest)
+
+    def _hold(self, part: bytes) -> None:
+        # Of a line that is too long its beginning is kept: it names the field.
+        if part and self._line_size <= self._max_bytes:
+            self._line.append(part)
+        self._line_size += len(part)
+
+    def _whole_line(self, end: bytes) -> bytes:
+        self._count += 1
+        self._passed_over = 0
+        if self._line_size:
+            self._hold(end)
+            end = b"".join(self._line)
+            self._passed_over = self._line_size - len(end)
+            self._line.clear()
+            self._line_size = 0
+        if end[:3] == BYTE_ORDER_MARK and (self._count == 1 or self._is_joined):
+            return end[3:]
+        return end
+
+    def _field(self, line: bytes) -> None:
+        name, _, value = line.partition(b":")
+        if value[:1] == b" ":
+            value = value[1:]
+        if name == b"data":
+            self._add(value)
+        elif name == b"id":
+            self._id = self._id if b"\0" in value else value
+        elif name == b"event":
+            self._event = value
+        elif name == b"retry":
+            self._retry = value if _NUMBER.fullmatch(value) else self._retry
+        elif name.strip() or not _is_text(value):
+            self.has_unknown = True
+
+    def _add(self, value: bytes) -> None:
+        self._first = self._first or self._count
+        self._size += len(value) + self._passed_over + 1
+        if self._size <= self._max_bytes + 1:
+            self._data.append(value)
+        else:
+            self._data.clear()
+
+    def _frame(self, *, is_open: bool) -> Frame:
+        data = b"\n".join(self._data) if self._size <= self._max_bytes + 1 else None
+        return Frame(self._first, data, self._event, self._id, self._retry, is_open)
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        return "\0" not in data.decode()
+    except UnicodeDecodeError:
+        return False
