@@ -27,7 +27,7 @@ from harmony_stream.adapters.conversations_fields import Field
 from harmony_stream.messages import Conversation, Message, Role, SystemContent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 # vLLM and Ollama's /v1 write the first, SGLang and llama.cpp the second, Hugging Face the third.
 _REASONING = ("reasoning", "reasoning_content", "thinking")
@@ -121,7 +121,9 @@ class _Reader:
         return instructed(text)
 
     def _assistant(self, message: Field) -> list[Message]:
-        reasoning, content = _reasoning(message), _answer(message)
+        reasoning = _reasoning(message)
+        is_parsed = bool(reasoning or message["tool_calls"].value)
+        content = _answer(message, content_text if is_parsed else answer_text)
         calls = [self._call(call) for call in message["tool_calls"].each()]
         found = [said(Role.ASSISTANT, reasoning, "analysis")] if reasoning else []
         # Beside reasoning or calls, "" says nothing; alone it is an answer that is empty.
@@ -169,9 +171,9 @@ def _reasoning(message: Field) -> str:
     return fields[0].text() if fields else ""
 
 
-def _answer(message: Field) -> str | None:
+def _answer(message: Field, read: Callable[[Field], str]) -> str | None:
     """Content and refusal, which the user saw both; None if there is neither."""
-    texts = [answer_text(field) for key in ("content", "refusal")
+    texts = [read(field) for key in ("content", "refusal")
              if (field := message[key]).value is not None]  # fmt: skip
     return "".join(texts) if texts else None
 

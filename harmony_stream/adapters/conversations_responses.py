@@ -190,7 +190,9 @@ class _Reader:
     def _message(self, item: Field) -> list[Message]:
         role = item["role"].one_of(_ROLES, "give one of them")
         if role == "assistant":
-            return [said(Role.ASSISTANT, answer_text(item["content"]), _channel(item["phase"]))]
+            # Only what was parsed has a phase.
+            read = answer_text if item["phase"].value is None else content_text
+            return [said(Role.ASSISTANT, read(item["content"]), _channel(item["phase"]))]
         text = content_text(item["content"])
         return [said(Role.USER, text)] if role == "user" else instructed(text)
 

@@ -426,6 +426,7 @@ class Turn(ClientStream):
         chunks += self._send_held()
         found = route(header, self._tools, self._unlabelled)
         self._enter(header, found, event.stop)
+        self._reply.has_begun |= header.role is Role.ASSISTANT
         return chunks + self._reports_on(found, event, is_mended) + self._start(found)
 
     def _stray_in(self, event: MessageStart) -> _Stray | None:
@@ -462,7 +463,6 @@ class Turn(ClientStream):
 
     def _enter(self, header: Header, found: Route, stop: int) -> None:
         self._header, self._route, self._stop = header, found, stop
-        self._reply.has_begun |= header.role is Role.ASSISTANT
         self._texts, self._keeps_text = [], self._keeps(found)
 
     def _reports_on(self, found: Route, event: MessageStart, is_mended: bool) -> list[Chunk]:

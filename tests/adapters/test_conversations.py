@@ -627,6 +627,15 @@ def test_an_input_item_without_a_place_in_harmony_is_refused(item, field, says):
     assert caught.value.remedy
 
 
+def test_markup_in_a_message_that_was_parsed_is_text():
+    item = {"role": "assistant", "content": MARKUP, "phase": "final_answer"}
+    [message] = conversation_from_responses([item]).messages[1:]
+    assert message.content[0].text == MARKUP
+    for fields in ({"reasoning": "Hm."}, calling(id="c1")):
+        found = chat({"role": "assistant", "content": MARKUP, **fields})
+        assert MARKUP in str(found)
+
+
 CUT_OFF = [
     {**CALL, "status": "incomplete"},
     {"type": "custom_tool_call", "name": "sh", "input": "l", "status": "incomplete"},

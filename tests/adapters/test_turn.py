@@ -339,6 +339,13 @@ def test_what_follows_return_is_reported_once_with_its_span(stream_of, heard):
 
 
 @each_stream
+def test_words_outside_of_messages_do_not_make_a_prompts_end_the_end(stream_of, heard):
+    text = "<|end|>Stray.<|start|>user<|message|>2 + 2?<|return|><|start|>assistant" + ANSWER
+    found, reported = heard_of(stream_of, heard, events_of(text))
+    assert (found.texts, reported) == (["Stray.", "Four."], ["expected_start"])
+
+
+@each_stream
 def test_a_calls_end_does_not_end_the_turn(stream_of, heard):
     text = (
         f"{CALL}1<|call|><|start|>functions.f to=assistant<|channel|>commentary<|message|>9<|end|>"
