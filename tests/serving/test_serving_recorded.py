@@ -11,7 +11,15 @@ from backend_harness import ANSWER, CALL, CHAT_TOOLS, LONG, asked, ids
 from hypothesis import given
 from strategies import examples, streams
 
-from harmony_stream import ContentDelta, Malformed, Message, Role, iter_events, parse
+from harmony_stream import (
+    ContentDelta,
+    Malformed,
+    Message,
+    Role,
+    Vocabulary,
+    iter_events,
+    parse,
+)
 from harmony_stream.logs import LogError, LogWarning, is_whole
 from harmony_stream.serving import (
     Prompt,
@@ -245,6 +253,29 @@ def test_text_that_is_never_served_is_reported(log):
     ]
     with pytest.warns(LogWarning, match="never served"):
         load_recordings([path])
+
+
+# What a log holds, and the text in it that no turn has.
+STRAYS = {
+    "after a stop token": (STRAY, ["Lost words"]),
+    "before the first turn of a whole stream": (f"{USER}Lost{OPENED}{FOUR}", ["Lost"]),
+    "between messages of one turn": (
+        f"{CALL}{RESULT}{OPENED}<|channel|>analysis<|message|>Hm.<|end|>So{OPENED}{FOUR}",
+        [],
+    ),
+    "in a header of a turn": (
+        f"{CALL}{RESULT}{OPENED}<|channel|>analysis it is said<|message|>Hm.<|end|>{OPENED}{FOUR}",
+        [],
+    ),
+    "only white space": (f"{FOUR} \n{USER}{OPENED}{SIX}", []),
+}
+
+
+@pytest.mark.parametrize(("text", "lost"), STRAYS.values(), ids=STRAYS)
+def test_text_is_reported_only_if_no_turn_has_it(text, lost):
+    tokens = ids(text)
+    decode = Vocabulary.default().decode
+    assert [decode(tokens[start:stop]) for start, stop in _cut(tokens)[1]] == lost
 
 
 # -- Replaying --
