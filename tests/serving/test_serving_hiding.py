@@ -150,16 +150,18 @@ HEADS = {
     "a header that begins afresh": "<|channel|>analysis We should look<|start|>assistant",
     "a message to itself": "<|channel|>commentary to=assistant<|message|>We should look<|end|>",
     "an unknown channel": "<|channel|>odd<|message|>We should look<|end|>",
+    "a type that is none": "<|channel|>analysis <|constrain|>We should look<|message|>x<|end|>",
+    "an unknown channel with more": "<|channel|>odd We should look<|message|>x<|end|>",
+    "a channel twice": "<|channel|>analysis<|channel|>We should look<|message|>x<|end|>",
     "no message marker": "<|channel|>analysis We should look<|end|>",
     "no end": "<|channel|>analysis<|message|>We should look<|channel|>final<|message|>Noon.",
 }
 
 
 @pytest.mark.parametrize("head", HEADS.values(), ids=HEADS)
-def test_the_events_hide_reasoning_however_it_is_written(head):
+def test_every_address_hides_reasoning_however_it_is_written(head):
     found, problems = answers(ids(f"{head}<|start|>assistant{ANSWER}"), reasoning_key=None)
-    for streams in (True, False):
-        answer = found["/events", streams]
+    for answer in found.values():
         assert "High" in answer
         assert not re.search("We|should|look|Secret|table", answer)
     assert not re.search("should|look", reported(problems))
