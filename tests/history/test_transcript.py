@@ -348,6 +348,9 @@ def test_messages_with_results_whose_calls_are_elsewhere_are_taken():
     transcript.add_messages([*map(result, names), user()])
 
     assert [message.author.name for message in transcript.messages[2:-1]] == names
+    # The name of a call that has its result is no misspelling of one that waits.
+    transcript = calling("tide", "functions.tide")
+    transcript.add_messages([result("tide"), result("tide"), result("functions.tide")])
     with pytest.raises(RenderError):
         transcript.add_messages([Message.from_role_and_content("tool", "?")])
 
