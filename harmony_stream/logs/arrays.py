@@ -7,7 +7,7 @@ from __future__ import annotations
 import zipfile
 from array import array
 from contextlib import ExitStack
-from itertools import pairwise, repeat
+from itertools import chain, pairwise, repeat
 from typing import IO, TYPE_CHECKING, Any
 
 from harmony_stream.logs.chunks import Chunk, group
@@ -86,8 +86,8 @@ class _Array:
 
     def values(self) -> Iterator[int]:
         """Each integer of an array with one dimension."""
-        for block, _ in self._blocks(int(self.shape[0]), 1):
-            yield from block.tolist()
+        blocks = self._blocks(int(self.shape[0]), 1)
+        return chain.from_iterable(block.tolist() for block, _ in blocks)
 
     def _blocks(self, count: int, width: int) -> Iterator[tuple[Any, int]]:
         """So many rows, as many at a time as are cheap to hold, and how many these are."""

@@ -11,11 +11,24 @@ import tracemalloc
 import zlib
 from array import array
 
+import numpy as np
+import pyarrow as pa
 import pytest
 import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
-from log_shapes import FIRST, ROWS, SECOND, llama_cpp_events, sse, vllm_events
+from log_shapes import (
+    FIRST,
+    ROWS,
+    SECOND,
+    arrow_file,
+    arrow_stream,
+    llama_cpp_events,
+    npy,
+    parquet,
+    sse,
+    vllm_events,
+)
 from strategies import examples
 
 from harmony_stream.logs import (
@@ -269,7 +282,7 @@ def test_zeros_between_and_after_compressed_parts_are_padding(padding):
 @pytest.fixture
 def frugal(monkeypatch):
     """Values of any length are read as long ones are."""
-    monkeypatch.setattr(json_values, "_LONG", 0)
+    monkeypatch.setattr(json_values, "_DECODER", json_values._FRUGAL)
     monkeypatch.setattr(json_values, "_WORTH", 1)
 
 
@@ -392,6 +405,35 @@ def test_a_record_that_is_too_long_is_refused_with_the_remedy(
     else:
         assert error.place == place
         assert len(found) == good + 1
+
+
+@pytest.mark.parametrize("write", [parquet, arrow_file, arrow_stream])
+def test_a_row_of_a_table_that_is_too_long_is_refused_and_the_others_are_read(write):
+    table = pa.table({"ids": [[5], [6] * 13, [7] * 12]})
+
+    first, error, last = read_items(io.BytesIO(write(table)), Options(max_record_bytes=96))
+
+    assert (error.place, error.reason) == ("row 2", TOO_LONG.replace("100", "96"))
+    assert (len(first.completion), len(last.completion)) == (1, 12)
+
+
+def test_rows_of_an_array_that_are_too_long_are_refused():
+    options = {"max_record_bytes": 96}
+
+    assert len(read(io.BytesIO(npy(np.ones((2, 12), np.int64))), **options)) == 2
+    with pytest.raises(LogError, match="<stream>: a row of 104 bytes: longer than 96 bytes; if"):
+        read(io.BytesIO(npy(np.ones((2, 13), np.int64))), **options)
+
+
+def test_a_record_that_is_as_long_as_it_may_be_is_read():
+    for data in (b"[5,6]", b"[5,6]\n[7,8]\n", b"[[5,6],[7,8]]", b"5 6 7", b"data:[5,6]\n\n"):
+        items = list(read_items(io.BytesIO(data), Options(max_record_bytes=5)))
+        too_long = [item for item in items if "longer" in getattr(item, "reason", "")]
+        assert too_long == []
+
+
+def test_white_space_of_other_kinds_stands_between_plain_ids():
+    assert [list(r.completion) for r in read(io.BytesIO(b"5\x0b6\x0c007\r8"))] == [[5, 6, 7, 8]]
 
 
 @pytest.mark.parametrize("value", [0, -1, 1.5, True, "5", None])
