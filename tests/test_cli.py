@@ -622,6 +622,20 @@ def test_the_command_reads_standard_input_and_writes_plain_text(command):
     assert done.stdout.startswith(b"assistant final | answer\n  Hi\n")
 
 
+@pytest.mark.parametrize("words", ["log >> log", "- < log >> log", "--events ./log >> log"])
+def test_a_log_is_not_replayed_into_itself(words, log, tmp_path):
+    path = log(TOKENS)
+    before = Path(path).read_bytes()
+    command = f"'{sys.executable}' -m harmony_stream replay {words}"
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, Path(path).read_bytes()) == (2, before)
+    assert done.stderr.startswith(
+        "harmony-stream: <stdout>: the output is the same file as the log"
+    )
+
+
 def test_a_reader_that_goes_away_is_no_error(log):
     script = f"set -o pipefail; '{COMMANDS[1][0]}' replay --events {log(TOKENS * 5000)} | head -1"
     done = subprocess.run(["bash", "-c", script], capture_output=True, timeout=60)

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import IO, TYPE_CHECKING, Any
 
-from harmony_stream.commands.inputs import name_of
+from harmony_stream.commands.inputs import own_output
 from harmony_stream.commands.terminal import complain
 from harmony_stream.commands.token_logs import (
     MALFORMED,
@@ -21,7 +21,7 @@ from harmony_stream.commands.token_logs import (
     guarded,
     results,
 )
-from harmony_stream.files import same_file, writing
+from harmony_stream.files import writing
 from harmony_stream.logs.extras import need
 from harmony_stream.logs.write import LINES, message_schema, message_table
 
@@ -93,16 +93,9 @@ def _convert(arguments: argparse.Namespace) -> int:
 
 def _refusal(arguments: argparse.Namespace) -> str | None:
     """Why the output cannot be used; asked before anything is read or opened."""
-    output = arguments.output
-    if arguments.to == _PARQUET and output == "-":
+    if arguments.to == _PARQUET and arguments.output == "-":
         return "Parquet does not go to standard output: name a file"
-    logs = [0 if log == "-" else log for log in arguments.logs]
-    log = same_file(1 if output == "-" else output, logs)
-    if log is None:
-        return None
-    name = "<stdout>" if output == "-" else output
-    read = name_of("-" if log == 0 else str(log))
-    return f"{name}: the output is the same file as the log {read}; name another"
+    return own_output(arguments.output, arguments.logs)
 
 
 @contextmanager

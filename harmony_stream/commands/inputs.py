@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from harmony_stream.files import same_file
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 from harmony_stream.nesting import NestingError, loads
 
@@ -15,6 +20,21 @@ class UnreadableError(Exception):
 def name_of(path: str) -> str:
     """How a file is called in messages; `-` is standard input."""
     return "<stdin>" if path == "-" else path
+
+
+def own_output(output: str, logs: Iterable[str]) -> str | None:
+    """Why a command cannot write there, if the output is one of the logs that it reads.
+
+    Args:
+        output: a path; `-` for standard output.
+        logs: paths; `-` for standard input.
+    """
+    log = same_file(1 if output == "-" else output, [0 if log == "-" else log for log in logs])
+    if log is None:
+        return None
+    name = "<stdout>" if output == "-" else output
+    read = "<stdin>" if log == 0 else str(log)
+    return f"{name}: the output is the same file as the log {read}; name another"
 
 
 def read_bytes(path: str) -> bytes:

@@ -11,7 +11,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from harmony_stream.adapters.arguments import NOT_JSON
-from harmony_stream.commands.inputs import UnreadableError, name_of
+from harmony_stream.commands.inputs import UnreadableError, name_of, own_output
 from harmony_stream.commands.screen import Arguments, Screen
 from harmony_stream.commands.terminal import complain
 from harmony_stream.commands.token_logs import add_options, options_of, place_of
@@ -120,6 +120,8 @@ def selection(text: str) -> Selection:
 
 def run(arguments: argparse.Namespace) -> int:
     """Replay the log; give the exit status."""
+    if refusal := own_output("-", [arguments.file]):
+        raise UnreadableError(refusal)
     play = _print_events if arguments.events else Screen(sys.stdout).play
     problems = 0
     records = _records(arguments)
