@@ -37,8 +37,9 @@ if TYPE_CHECKING:
 _CLOCK = 1_700_000_000.0
 
 ADAPTERS: dict[str, tuple[Callable[[], Any], sse.Framing]] = {
+    # Servers that poll put nothing between the texts of two messages.
     "chat": (
-        lambda: ChatCompletionStream("m", ids=counted_ids(), clock=lambda: _CLOCK),
+        lambda: ChatCompletionStream("m", separator="", ids=counted_ids(), clock=lambda: _CLOCK),
         sse.CHAT_COMPLETIONS,
     ),
     "responses": (
