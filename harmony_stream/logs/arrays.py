@@ -130,7 +130,8 @@ def _of_npz(source: Source, options: Options) -> Iterator[Item]:
     with ExitStack() as stack:
         try:
             archive = stack.enter_context(zipfile.ZipFile(file))
-            names = [name.removesuffix(".npy") for name in archive.namelist()]
+            files = [name for name in archive.namelist() if name.endswith(".npy")]
+            names = [name.removesuffix(".npy") for name in files]
             wanted = _wanted(names, options)
             arrays = {
                 what: _Array(stack.enter_context(archive.open(f"{name}.npy")))

@@ -25,7 +25,9 @@ from log_shapes import (
     padded,
     parquet,
     ray_table,
+    sse,
     vllm_completion,
+    vllm_events,
 )
 from strategies import examples
 
@@ -394,6 +396,14 @@ def test_an_archive_whose_data_are_damaged_is_an_error():
     assert error.reason.startswith("the data are broken: ")
 
 
+def test_a_member_of_an_archive_that_is_not_called_an_array_is_passed_over():
+    file = io.BytesIO(npz(x=padded()))
+    with zipfile.ZipFile(file, "a") as archive:
+        archive.writestr("ids", b"hello")
+
+    assert completions(file.getvalue(), pad_id=199999) == ROWS
+
+
 def test_an_archive_that_cannot_be_opened_is_an_error():
     data = bytearray(npz(ids=padded()))
     data[data.rindex(b"PK\x01\x02") + 8] |= 1  # it is encrypted
@@ -552,7 +562,19 @@ def test_long_logs_are_handed_on_in_pieces(monkeypatch):
     st.sampled_from(sorted(FORMATS)),
     st.binary(max_size=200)
     | st.sampled_from(
-        [GOOD, npy(padded()), parquet(ray_table()), arrow_stream(ray_table())]
+        [
+            GOOD,
+            gzip.compress(GOOD),
+            zstandard.ZstdCompressor().compress(GOOD),
+            json.dumps(ROWS).encode(),
+            sse(vllm_events()),
+            npy(padded()),
+            npz(ids=padded(), lengths=np.array([1, 2])),
+            npz(np.savez_compressed, ids=padded()),
+            parquet(ray_table()),
+            arrow_file(ray_table()),
+            arrow_stream(ray_table()),
+        ]
     ).flatmap(
         lambda data: st.tuples(st.just(data), st.integers(0, len(data)), st.binary(max_size=9)).map(
             lambda parts: parts[0][: parts[1]] + parts[2] + parts[0][parts[1] + len(parts[2]) :]

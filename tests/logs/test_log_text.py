@@ -136,8 +136,10 @@ def test_a_log_says_the_same_in_pieces_of_any_size(name, way, size, is_told):
     assert [list(record.completion) for record in found] == wanted
 
 
+@pytest.mark.parametrize("block", [1, 2, 3, 1 << 19])
 @pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
-def test_lines_are_counted_however_they_end(end):
+def test_lines_are_counted_however_they_end_and_wherever_they_are_cut(end, block, monkeypatch):
+    monkeypatch.setattr(text, "_BLOCK", block)
     data = end.join(["", '{"ids": [5]}', "x", "", '{"ids": [6]}', ""]).encode()
 
     found = list(read_items(io.BytesIO(data), Options()))
