@@ -6,22 +6,18 @@ is listed in `docs/migrating.md`.
 
 from __future__ import annotations
 
-import json
 import operator
 import os
 import re
 import sys
+from collections.abc import Iterator
 from enum import Enum
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Literal, NoReturn
 
-import attrs
-
-from harmony_stream.errors import FaultKind, HarmonyError, HarmonyParseError
-from harmony_stream.header import KNOWN_CHANNELS, KNOWN_ROLES
-from harmony_stream.messages import Message, Role
+from harmony_stream.errors import HarmonyError
+from harmony_stream.familiar import familiar_error_of, message_of_text
 from harmony_stream.parsing.collect import MessageCollector
-from harmony_stream.parsing.events import ContentDelta, Malformed, MessageStart
 from harmony_stream.parsing.parser import EventParser
 from harmony_stream.rendering.profiles import OPENAI_0_0_8, PROFILES, Profile, get_profile
 from harmony_stream.rendering.render import Renderer
@@ -32,8 +28,13 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
     from typing import SupportsIndex
 
-    from harmony_stream.messages import Conversation, RenderConversationConfig, RenderOptions
-    from harmony_stream.parsing.events import Event
+    from harmony_stream.messages import (
+        Conversation,
+        Message,
+        RenderConversationConfig,
+        RenderOptions,
+        Role,
+    )
 
 __all__ = [
     "HarmonyEncoding",
@@ -288,11 +289,11 @@ unexpected end of data from index 1
         ... )[0].channel
         'final'
         """
+        tokens = list(tokens) if isinstance(tokens, Iterator) else tokens
         parser = parser_for(self, role, strict=strict)
         events = [*parser.feed_many(tokens), *parser.close()]
-        if strict and (error := familiar_error(self, events)):
-            is_last = self._ids([FormattingToken.MESSAGE])[0] not in tokens[error.position :]
-            raise at_end_of_stream(error) if is_last else error
+        if strict and (error := familiar_error_of(self.vocabulary, role, tokens, events)):
+            raise error
         collector, messages = MessageCollector(), []
         for event in events:
             message = collector.feed(event) or message_of_text(event, role)
@@ -344,107 +345,7 @@ def _load(profile: Profile, vocabulary: Vocabulary) -> HarmonyEncoding:
     return HarmonyEncoding(vocabulary, profile)
 
 
-# -- Text that belongs to no message --
-
-# A header that was given up is no text: its words are its fields.
-_OF_TEXT = (FaultKind.EXPECTED_START, FaultKind.UNPARSED_HEADER_TEXT, FaultKind.UNKNOWN_ROLE)
-
-
-def message_of_text(event: Event, role: Role | str | None) -> Message | None:
-    """Text between messages, or words of a header that are no field, as a message without channel.
-
-    Who asks for messages hears of nothing else, so the text must be in one.
-    """
-    if not isinstance(event, Malformed) or event.error.kind not in _OF_TEXT:
-        return None
-    text = event.text.strip()
-    if not text or text.lower() in (*KNOWN_ROLES, *KNOWN_CHANNELS):
-        return None
-    return Message.from_role_and_content(role or Role.ASSISTANT, text)
-
-
-# -- Faults that openai_harmony raises for --
-
-_WORDS_LEFT = "unexpected tokens remaining in message header: Some({words})"
-_NO_MESSAGE = "Unexpected EOS while waiting for message header to complete"
-_NO_ROLE = "message header did not contain a role"
-
-# In the order in which openai_harmony finds the faults of one header: the first is raised. (It does
-# not look into a header that does not end.)
-_PHRASES = {
-    FaultKind.EXPECTED_START: "Unexpected token {token} while expecting start token {start}",
-    FaultKind.MISSING_MESSAGE: _NO_MESSAGE,
-    FaultKind.UNEXPECTED_START: _NO_MESSAGE,
-    FaultKind.TRUNCATED_IN_HEADER: _NO_MESSAGE,
-    FaultKind.EMPTY_CHANNEL: "channel marker present but no channel value found in header",
-    FaultKind.UNKNOWN_ROLE: "Unknown role: {word}",
-    FaultKind.UNPARSED_HEADER_TEXT: _WORDS_LEFT,
-}
-_ORDER = list(_PHRASES)
-
-
-@attrs.frozen(auto_exc=True, slots=False, str=False)
-class FamiliarParseError(HarmonyParseError):
-    """A fault, said in openai_harmony's words first.
-
-    Attributes:
-        phrase: what openai_harmony says, for programs that look for it.
-    """
-
-    phrase: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.phrase}: {super().__str__()}"
-
-
-def familiar_error(encoding: HarmonyEncoding, events: Iterable[Event]) -> FamiliarParseError | None:
-    """The first fault among events that openai_harmony would raise for."""
-    faults: list[HarmonyParseError] = []
-    stop = 0
-    for event in events:
-        if isinstance(event, Malformed):
-            stop = event.stop
-            if _is_familiar(event.error):
-                faults.append(event.error)
-        elif faults and not (isinstance(event, MessageStart) and event.start < stop):
-            # Those that stand together are one header's; that with text comes before its message.
-            return _familiar(encoding.vocabulary, faults, event)
-    return _familiar(encoding.vocabulary, faults, None) if faults else None
-
-
-def _is_familiar(error: HarmonyParseError) -> bool:
-    if error.kind is FaultKind.UNEXPECTED_START:
-        # A role alone says nothing: there the header begins afresh.
-        return error.header_text.strip().lower() not in ("", *KNOWN_ROLES)
-    return error.kind in _PHRASES
-
-
-def at_end_of_stream(error: FamiliarParseError) -> FamiliarParseError:
-    """An error that openai_harmony finds when the stream ends, as it says it then."""
-    is_of_header = _PHRASES[error.kind] == _NO_MESSAGE
-    return attrs.evolve(error, phrase=_NO_MESSAGE) if is_of_header else error
-
-
-def _familiar(
-    vocabulary: Vocabulary, faults: list[HarmonyParseError], following: Event | None
-) -> FamiliarParseError:
-    error = min(faults, key=lambda fault: _ORDER.index(fault.kind))
-    fields = {name: getattr(error, name) for name in attrs.fields_dict(HarmonyParseError)}
-    return FamiliarParseError(**fields, phrase=_phrase(vocabulary, error, following))
-
-
-def _phrase(vocabulary: Vocabulary, error: HarmonyParseError, following: Event | None) -> str:
-    template, words = _PHRASES[error.kind], error.token_text
-    if error.kind is FaultKind.UNKNOWN_ROLE and words in vocabulary.special_tokens:
-        template = _NO_ROLE  # the token stands where the role was due
-    if template == _NO_MESSAGE and isinstance(following, ContentDelta):
-        template, words = _WORDS_LEFT, following.text.strip()  # which became content
-    return template.format(
-        token=error.token,
-        start=vocabulary.special_tokens[FormattingToken.START],
-        word=words,
-        words=json.dumps(words, ensure_ascii=False),
-    )
+# -- Parsers --
 
 
 def parser_for(encoding: HarmonyEncoding, role: Role | str | None, *, strict: bool) -> EventParser:

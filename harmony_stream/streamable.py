@@ -13,13 +13,9 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import attrs
 
-from harmony_stream.encoding import (
-    at_end_of_stream,
-    familiar_error,
-    message_of_text,
-    parser_for,
-)
+from harmony_stream.encoding import parser_for
 from harmony_stream.errors import FaultKind, HarmonyParseError
+from harmony_stream.familiar import TheirState, at_end_of_stream, familiar_errors, message_of_text
 from harmony_stream.messages import Role
 from harmony_stream.parsing.collect import message_of
 from harmony_stream.parsing.events import (
@@ -37,7 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import SupportsIndex
 
-    from harmony_stream.encoding import FamiliarParseError, HarmonyEncoding
+    from harmony_stream.encoding import HarmonyEncoding
+    from harmony_stream.familiar import FamiliarParseError
     from harmony_stream.header import Header
     from harmony_stream.messages import Message
 
@@ -73,6 +70,9 @@ class _Shown(list[_Item]):
 
     is_changed = False
 
+    def __reduce__(self) -> tuple[type[list[Any]], tuple[list[_Item]]]:
+        return list, (self[:],)
+
 
 def _noting(name: str) -> Callable[..., Any]:
     change = getattr(list, name)
@@ -101,6 +101,9 @@ class Snapshots(Generic[_Item]):
     def __init__(self, growing: list[_Item]) -> None:
         self._growing = growing
         self._shown = _Shown[_Item]()
+
+    def __reduce__(self) -> tuple[type[Snapshots[_Item]], tuple[list[_Item]]]:
+        return Snapshots, (self._growing,)
 
     def latest(self) -> list[_Item]:
         """All items so far."""
@@ -167,7 +170,7 @@ class StreamableParser:
         # Whether the one error of an implied header was raised when it began.
         self._was_raised = False
         # Where openai_harmony's parser stands; the fault of a header that it still collects.
-        self._theirs = StreamState.HEADER if role is not None else StreamState.EXPECT_START
+        self._theirs = TheirState(encoding.vocabulary, role)
         self._waiting: FamiliarParseError | None = None
         # The last that was raised.
         self._raised: FamiliarParseError | None = None
@@ -211,7 +214,7 @@ class StreamableParser:
         events = self._parser.close()
         has_text = any(map(_is_start, events))
         error = self._waiting or self._error_in(events)
-        if self._is_text_to_them() and not has_text:
+        if self._theirs.is_content and not has_text:
             error = None
         # A new parser that has ended its first message, so that the next begins at `<|start|>`.
         self._parser.reset()
@@ -223,9 +226,11 @@ class StreamableParser:
         if is_unseen or has_text or len(self._messages) - shown > 1:
             error = error or self._raised
         self._waiting = self._raised = None
-        self._theirs = StreamState.EXPECT_START
+        self._given = None if self._messages else self._given
+        is_unclosed = self._theirs.is_header
+        self._theirs.end()
         if self._strict and error:
-            raise at_end_of_stream(error)
+            raise at_end_of_stream(error) if is_unclosed else error
         return self
 
     def _take(self, token: int, events: tuple[Event, ...]) -> None:
@@ -235,64 +240,41 @@ class StreamableParser:
             self._delta = None
             self._waiting = self._waiting or self._error_in(events)
             self._keep(events)
+            self._theirs.take(token)
             return
         is_start = self._opens(token)
         if self._state in _HEADER_STATES and (is_start or before not in _HEADER_STATES):
             self._header_start = len(self._tokens) - (not is_start)
         error = self._fault_at(token, events, before) if self._strict else None
         self._follow(events)
-        if self._strict and self._is_text_to_them() and self._delta and any(map(_is_start, events)):
+        if self._strict and self._theirs.is_content and self._delta and any(map(_is_start, events)):
             # The text is shown now, and the end of its message with the next token: programs that
             # see a message end look at no text.
             self._raised = self._error_in(events)
         else:
             self._end_message()
-        self._theirs = self._their_state_after(token, error)
+        self._theirs.take(token, raised=error is not None)
         if error:
             self._waiting, self._raised = None, error
             raise error
 
     def _is_kept_back(self) -> bool:
-        """Whether openai_harmony collects a header, which ends at `<|message|>` only.
-
-        A header that something else ended, it finds wrong at the next `<|message|>` or at the end
-        of the stream. Programs look for the error there, and for nothing before.
-        """
-        is_collecting = self._theirs is StreamState.HEADER
-        return self._strict and is_collecting and self._state is not State.CONTENT
+        """Whether openai_harmony collects a header: it shows nothing until `<|message|>`."""
+        return self._strict and self._theirs.is_header and self._state is not State.CONTENT
 
     def _fault_at(
         self, token: int, events: Sequence[Event], before: State
     ) -> FamiliarParseError | None:
         """The error to raise now, if there is one."""
-        if self._waiting:
+        if self._waiting or self._theirs.is_content:
             return self._waiting
-        if self._is_text_to_them():
-            return None
-        if (
-            before is State.EXPECT_START
-            and self._state in _HEADER_STATES
-            and not self._opens(token)
-        ):
+        is_new_header = before is State.EXPECT_START and self._state in _HEADER_STATES
+        if is_new_header and not self._opens(token):
             # As there, at once; the events report it when the implied header ends.
+            error = self._error_in([self._expected_start(token)])
             self._was_raised = True
-            return self._error_in([self._expected_start(token)])
+            return error
         return self._error_in(events)
-
-    def _is_text_to_them(self) -> bool:
-        """Whether what is a header here, is text to openai_harmony."""
-        return self._theirs is StreamState.CONTENT
-
-    def _their_state_after(self, token: int, error: HarmonyParseError | None) -> StreamState:
-        """The state of openai_harmony's parser."""
-        match self._theirs:
-            case StreamState.EXPECT_START if self._opens(token):
-                return StreamState.HEADER
-            case StreamState.HEADER:
-                return StreamState.EXPECT_START if error else StreamState.CONTENT
-            case StreamState.CONTENT if token in self._encoding.stop_tokens():
-                return StreamState.EXPECT_START
-        return self._theirs
 
     def _opens(self, token: int) -> bool:
         return token == self._special(FormattingToken.START)
@@ -315,7 +297,7 @@ class StreamableParser:
                     self._delta = (self._delta or "") + event.text
                 case MessageEnd():
                     self._is_ending = True
-                case Malformed():
+                case _:
                     self._keep([event])
 
     def _end_message(self) -> None:
@@ -366,7 +348,7 @@ class StreamableParser:
         if self._was_raised and any(map(_is_expected_start, events)):
             events = [event for event in events if not _is_expected_start(event)]
             self._was_raised = False
-        error = familiar_error(self._encoding, events)
+        error = next(familiar_errors(self._encoding.vocabulary, events), None)
         return error and attrs.evolve(error, position=error.position + self._offset)
 
     # -- What is known ----------------------------------------------------------------------------

@@ -1,13 +1,15 @@
 """Talks to the wheels that we compare with: JSON lines to a process in the wheel's environment.
 
 Run as a script, by the interpreter of such an environment, this file is that process. A request
-is ``[method, arguments]``; the answer is ``{"tokens": [...]}`` or ``{"error": sentence}``.
+is ``[method, arguments]``; the answer is ``{"tokens": [...]}`` or ``{"error": sentence}``, and of
+a loop of `server_loops` ``{"shown": [...]}``.
 """
 
 from __future__ import annotations
 
 import functools
 import json
+import runpy
 import subprocess
 import sys
 from contextlib import suppress
@@ -15,6 +17,9 @@ from pathlib import Path
 
 with suppress(ImportError):  # the wheel's environment has no pytest
     import pytest
+
+# From beside this file, whose folder is not on the wheel's path.
+LOOPS = runpy.run_path(str(Path(__file__).with_name("server_loops.py")))["LOOPS"]
 
 FOLDER = Path(__file__).resolve().parent.parent / ".reference"
 ENVIRONMENTS = {"openai-0.0.8": "openai-harmony-0.0.8", "oss-0.0.11": "oss-harmony-0.0.11"}
@@ -70,6 +75,9 @@ def answer(encoding, method: str, arguments: dict) -> dict:
     import openai_harmony as wheel
 
     try:
+        if method == "loop":
+            shown = LOOPS[arguments["name"]](wheel, encoding, arguments["tokens"])
+            return {"shown": shown}
         if method == "render":
             message = wheel.Message.from_dict(arguments["message"])
             options = wheel.RenderOptions(**arguments.get("options", {}))

@@ -71,23 +71,26 @@ def _segments(library, encoding, tokens, *, skips: bool):
 
 def streams_and_skips(library, encoding, tokens):
     """Stream deltas; a token that raises is skipped."""
+    return _deltas(_segments(library, encoding, tokens, skips=True))
+
+
+def _deltas(segments):
     return [
         segment.delta
-        for segment in _segments(library, encoding, tokens, skips=True)
+        for segment in segments
         if segment.message is None and _is_shown(segment.channel, segment.recipient)
     ]
 
 
 def streams(library, encoding, tokens):
     """The same, but a token that raises fails the request: what was sent stays sent."""
-    shown = []
+    segments = []
     try:
         for segment in _segments(library, encoding, tokens, skips=False):
-            if segment.message is None and _is_shown(segment.channel, segment.recipient):
-                shown.append(segment.delta)  # noqa: PERF401 - what came before an error counts
+            segments.append(segment)  # noqa: PERF402 - those before an error count
     except library.HarmonyError:
-        shown.append(ERROR)
-    return shown
+        segments.append(SimpleNamespace(channel="final", recipient="", delta=ERROR, message=None))
+    return _deltas(segments)
 
 
 def _whole(library, encoding, tokens, *, skips: bool):
@@ -117,7 +120,7 @@ def answers_at_once(library, encoding, tokens):
 
 
 def reads_what_is_there(library, encoding, tokens):
-    """An older chat server: not the end of the stream, but what the parser holds after it."""
+    """An older chat server: what is in the parser after the last token. No end of the stream."""
     parser = _parser(library, encoding)
     try:
         for token in tokens:

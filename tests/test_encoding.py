@@ -11,8 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from strategies import SPECIAL, UNKNOWN, examples
 
-from harmony_stream import encoding as encoding_module
-from harmony_stream import messages
+from harmony_stream import familiar, messages
 from harmony_stream.encoding import HarmonyEncoding, HarmonyEncodingName, load_harmony_encoding
 from harmony_stream.errors import FaultKind, HarmonyError
 from harmony_stream.messages import Message, RenderConversationConfig, RenderOptions, Role
@@ -33,6 +32,33 @@ def test_loading_gives_one_object_for_the_name_and_the_enum():
     assert load_harmony_encoding(HarmonyEncodingName.HARMONY_GPT_OSS) is OURS
     assert load_harmony_encoding("HarmonyGptOss", profile="openai-0.0.8") is OURS
     assert load_harmony_encoding("HarmonyGptOss", vocabulary=Vocabulary.default()) is OURS
+
+
+@pytest.mark.parametrize("profile", ["openai-0.0.8", "oss-0.0.11", "guide"])
+def test_the_environment_chooses_the_profile_of_those_who_name_none(profile, monkeypatch):
+    monkeypatch.setenv("HARMONY_STREAM_PROFILE", profile)
+
+    chosen = load_harmony_encoding("HarmonyGptOss")
+
+    assert chosen is load_harmony_encoding("HarmonyGptOss", profile=profile)
+    assert load_harmony_encoding("HarmonyGptOss", profile="guide").profile.name == "guide"
+
+
+def test_an_empty_profile_in_the_environment_is_none(monkeypatch):
+    monkeypatch.setenv("HARMONY_STREAM_PROFILE", "")
+
+    assert load_harmony_encoding("HarmonyGptOss") is OURS
+
+
+def test_an_unknown_profile_in_the_environment_is_told_with_the_variable(monkeypatch):
+    monkeypatch.setenv("HARMONY_STREAM_PROFILE", "oss")
+
+    with pytest.raises(ValueError) as caught:  # noqa: PT011 - the whole sentence is compared
+        load_harmony_encoding("HarmonyGptOss")
+
+    assert str(caught.value) == (
+        "HARMONY_STREAM_PROFILE: 'oss' is not a profile; use one of openai-0.0.8, oss-0.0.11, guide"
+    )
 
 
 def test_each_profile_and_each_vocabulary_has_an_encoding_of_its_own():
@@ -330,19 +356,34 @@ def test_of_the_faults_of_one_header_the_one_is_raised_that_openai_harmony_finds
         ),
         (
             "<|start|>user<|channel|>final Hi, you<|end|>",
-            'unexpected tokens remaining in message header: Some("Hi, you")',
+            "Unexpected EOS while waiting for message header to complete",
         ),
         (
-            "<|start|>user<|channel|>final Hi, you<|message|>",
-            'unexpected tokens remaining in message header: Some("Hi , you")',
+            "<|start|>user<|channel|>final Hi, you all<|start|>assistant",
+            "Unexpected EOS while waiting for message header to complete",
+        ),
+        (
+            "<|start|>user<|channel|>final Hi, you all<|end|><|start|>user<|message|>",
+            'unexpected tokens remaining in message header: Some("Hi, you all")',
+        ),
+        (
+            "<|start|>user<|channel|>final Hi, you all<|start|>user<|message|>",
+            'unexpected tokens remaining in message header: Some("Hi, you all")',
+        ),
+        ("<|start|>user<|end|>Hi", "Unexpected EOS while waiting for message header to complete"),
+        (
+            "<|start|>user<|channel|>final Hi, you all<|message|>",
+            'unexpected tokens remaining in message header: Some("Hi , you all")',
         ),
     ],
 )
-def test_a_fault_is_raised_in_both_libraries_words(text, phrase):
+def test_a_fault_is_raised_in_both_libraries_words(theirs, text, phrase):
     ids = OURS.encode(text, allowed_special="all")
 
     with pytest.raises(HarmonyError, match=f"^{re.escape(phrase)}: .* at position "):
-        OURS.parse_messages_from_completion_tokens(ids)
+        OURS.parse_messages_from_completion_tokens(iter(ids))
+    with pytest.raises(openai_harmony.HarmonyError, match=f"^{re.escape(phrase.split('(')[0])}"):
+        theirs.parse_messages_from_completion_tokens(ids)
 
 
 def test_the_first_header_at_fault_is_the_one_that_is_raised():
@@ -353,20 +394,75 @@ def test_the_first_header_at_fault_is_the_one_that_is_raised():
 
     with pytest.raises(HarmonyError, match=r"^Unknown role: who\?"):
         OURS.parse_messages_from_completion_tokens(ids)
-    assert len(OURS.parse_messages_from_completion_tokens(ids, strict=False)) == 2
+
+
+# What a completion says besides its messages: (role, completion, all that it says).
+LEFT = [
+    ("assistant", "Let me look.<|channel|>final<|message|>4<|return|>", ["Let me look.", "4"]),
+    (None, "<|start|>what?<|message|>4<|end|>", ["what?", "4"]),
+    ("assistant", "<|channel|>final The answer is 4.<|start|>assistant", ["The answer is 4."]),
+    ("assistant", "<|channel|>final The answer is 4.<|end|>", ["The answer is 4."]),
+    ("assistant", "<|channel|>final<|message|>4<|end|>Bye.<|start|>assistant", ["4", "Bye."]),
+    ("assistant", "<|channel|>final<|message|>4<|end|>Bye.<|end|>", ["4", "Bye."]),
+    ("user", "<|message|>4<|end|>Bye.<|start|>assistant", ["4", "Bye."]),
+    (None, "<|start|>assistant:42<|end|>", [":42"]),
+    # A header without words says nothing.
+    ("assistant", "<|channel|>final<|message|>4<|end|>assistant<|start|>", ["4"]),
+    ("assistant", "<|channel|>commentary to=functions.f<|start|>assistant", []),
+    ("assistant", "<|channel|>commentary to=functions.f", []),
+]
+
+
+@pytest.mark.parametrize(("role", "text", "said"), LEFT)
+def test_without_strictness_all_text_is_in_a_message(role, text, said):
+    ids = OURS.encode(text, allowed_special="all")
+
+    parsed = OURS.parse_messages_from_completion_tokens(ids, role, strict=False)
+
+    assert [message.content[0].text for message in parsed] == said
+    assert {message.author.role for message in parsed} <= {Role(role or "assistant")}
+
+
+@pytest.mark.parametrize(("role", "text", "said"), [row for row in LEFT if row[2]])
+def test_strictly_no_text_is_lost_without_an_error(role, text, said):
+    ids = OURS.encode(text, allowed_special="all")
+
+    with pytest.raises(HarmonyError):
+        OURS.parse_messages_from_completion_tokens(ids, role)
+
+
+def test_what_openai_harmony_takes_for_text_is_no_error(theirs):
+    ids = OURS.encode(
+        "<|channel|>analysis<|message|>Hm<|channel|>final It is 4.<|return|>", allowed_special="all"
+    )
+
+    theirs.parse_messages_from_completion_tokens(ids, openai_harmony.Role.ASSISTANT)
+    parsed = OURS.parse_messages_from_completion_tokens(ids, "assistant")
+
+    texts = [(message.channel, message.content[0].text) for message in parsed]
+    assert texts == [("analysis", "Hm"), ("final", "It is 4.")]
 
 
 def test_nothing_is_raised_for_what_is_repaired_silently():
-    repaired = set(FaultKind) - set(encoding_module._PHRASES)
+    repaired = set(FaultKind) - set(familiar._PHRASES)
     ids = OURS.encode("<|start|>user<|message|>a<|constrain|>b<|end|>", allowed_special="all")
 
     assert OURS.parse_messages_from_completion_tokens(ids)[0].content[0].text == "ab"
     assert repaired == {
-        *(FaultKind.UNEXPECTED_START, FaultKind.MISSING_END, FaultKind.UNEXPECTED_MARKER),
+        *(FaultKind.MISSING_END, FaultKind.UNEXPECTED_MARKER),
         *(FaultKind.DUPLICATE_CHANNEL, FaultKind.DUPLICATE_RECIPIENT),
         *(FaultKind.DUPLICATE_CONSTRAIN, FaultKind.EMPTY_RECIPIENT, FaultKind.EMPTY_CONSTRAIN),
         *(FaultKind.UNKNOWN_TOKEN, FaultKind.INVALID_UTF8_IN_HEADER),
     }
+
+
+@pytest.mark.parametrize("text", ["<|start|>assistant<|channel|>final<|message|>4<|return|>"])
+@pytest.mark.parametrize("head", ["", "<|start|>user"])
+def test_a_second_start_after_nothing_but_a_role_is_no_error(head, text):
+    ids = OURS.encode(head + text, allowed_special="all")
+
+    role = None if head else "assistant"
+    assert len(OURS.parse_messages_from_completion_tokens(ids, role)) == 1
 
 
 def test_an_encoding_made_by_hand_is_that_of_the_default():

@@ -19,6 +19,7 @@ FLOORS = [
     ["header", "messages", "tools"],
     ["parsing", "rendering"],
     ["history", "transcript", "transcript_calls", "transcript_files"],
+    ["familiar"],
     ["encoding"],
     ["streamable"],
     ["grammar", "adapters"],
