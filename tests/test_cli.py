@@ -289,7 +289,8 @@ REFUSED = {
     b"": "empty, expected token ids",
     b" \n\t ": "empty, expected token ids",
     b"1 2\n3 \xff": f'line 2: "\\\\xff" where {WORD}',
-    b"\xff\xfe1\x00": f"begins with b'\\xff\\xfe1\\x00', {FORMATS}",
+    b"\xff\xfe1\x00": "begins with b'\\xff\\xfe1\\x00', is text in UTF-16 or UTF-32, or no text; "
+    "save it as UTF-8",
     b"1 2\n-5": f'line 2: "-5" where {WORD}',
     b"1\n\n2.0": f'line 3: "2.0" where {WORD}',
     b"1_000": f'line 1: "1_000" where {WORD}',
@@ -304,13 +305,13 @@ REFUSED = {
     b'[1, "2"]': f'line 1: item 1 of the completion is "2", expected {ID}',
     b"[1, NaN]": f"line 1: item 1 of the completion is NaN, expected {ID}",
     b"[1, 4294967296]": f"line 1: item 1 of the completion is 4294967296, expected {ID}",
-    b"[" + b"9" * 5000 + b"]": "line 1: a number with too many digits; what follows cannot be read",
-    b"[" * 100_000: "line 1: JSON that is nested too deeply; what follows cannot be read",
+    b"[" + b"9" * 5000 + b"]": "line 1: a number with too many digits",
+    b"[" * 100_000: "line 1, column 2: JSON that is nested too deeply; what follows cannot be read",
     b"\n[\n1,\n2,\n\n3.5]": (
         f"row 1, which begins in line 2: item 2 of the completion is 3.5, expected {ID}"
     ),
-    b"[1,\n2,": "line 1: not JSON: it is cut off; what follows cannot be read",
-    b'{"token_ids": [1, 2': "line 1: the last line is cut off",
+    b"[1,\n2,": "line 2, column 3: not JSON: it is cut off; what follows cannot be read",
+    b'{"token_ids": [1, 2': "line 1: the log is cut off before its first line ends",
     b'{"tokens": [1]}\r\n{"tokens": [1, [2]]}': (
         f"line 2: item 1 of the completion is an array, expected {ID}"
     ),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from harmony_stream.commands.inputs import UnreadableError, load_json, name_of
 from harmony_stream.errors import RenderError
 from harmony_stream.messages import Conversation, Role
+from harmony_stream.records import plain_error
 from harmony_stream.rendering.profiles import OPENAI_0_0_8, PROFILES
 from harmony_stream.rendering.render import Renderer
 
@@ -93,4 +94,5 @@ def _conversation(path: str, value: Any) -> Conversation:  # noqa: ANN401
     try:
         return Conversation.from_dict(fields)
     except (ValueError, TypeError, KeyError) as error:
-        raise UnreadableError(f"{name_of(path)}: not a conversation: {error}") from error
+        reason = plain_error(error) if isinstance(error, ValueError) else error
+        raise UnreadableError(f"{name_of(path)}: not a conversation: {reason}") from error
