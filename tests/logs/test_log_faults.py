@@ -62,10 +62,12 @@ def completions(data, **options):
 
 
 GOOD = lines([{"token_ids": FIRST}])
-json_values = st.recursive(
-    st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner),
-    max_leaves=6,
+scalars = st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=5)
+flat_values = scalars | st.lists(scalars, max_size=3)
+json_values = (
+    flat_values
+    | st.lists(flat_values, max_size=3)
+    | st.dictionaries(st.text(max_size=3), flat_values, max_size=3)
 )
 json_objects = st.dictionaries(st.text(max_size=3), json_values, min_size=1, max_size=3)
 DEEP = b"[" * 100_000
