@@ -391,6 +391,8 @@ class _ReferencePrinter:
 # other twice could else fill any memory.
 _MAX_EXPANSIONS = 1000
 
+# The label of all properties that have none of their own.
+_ENTRY = "[key: string]"
 # An object of which no field is known: as parameters, there are none.
 _NO_FIELDS = "{\n}"
 _COMBINERS = ("$ref", "oneOf", "anyOf", "allOf")
@@ -550,9 +552,10 @@ class _CorrectPrinter:
                 self.property(self.label(name) + ("" if name in required else "?"), value, indent)
                 for name, value in _properties(schema).items()
             )
-            entries = "" if others is None else self.property("[key: string]", others, indent)
-            is_any = others is not None and self.type_of(others, indent).text == "any"
-        # Within one type, the named properties have to be of the entries' type.
+            entries = "" if others is None else self.property(_ENTRY, others, indent)
+        # Within one type, the named properties have to be of the entries' type. What that is, is
+        # read off what was printed: to print it twice at each level would take 2 ** depth.
+        is_any = any(line.startswith(f"{indent}{_ENTRY}: any,") for line in entries.splitlines())
         if not fields or not entries or is_any:
             return _Type(f"{{\n{fields}{entries}{indent}}}")
         text = f"{{\n{fields}{indent}}} & {{\n{entries}{indent}}}"
