@@ -1,6 +1,5 @@
 """JSON schema -> TypeScript: as the wheels print it, and as it should be."""
 
-import inspect
 import json
 import subprocess
 import sys
@@ -507,13 +506,12 @@ def test_a_description_is_not_looked_for_any_deeper(link):
 
 def test_where_the_caller_leaves_no_room_the_error_is_the_same():
     tool = ToolDescription.new("f", "", nested("property", 20))
-
-    def called_with(frames):
-        left = sys.getrecursionlimit() - len(inspect.stack(0))
-        return called_with(frames) if left > frames else tool_type(tool, GUIDE)
+    frame, frames = sys._getframe(), 0
+    while frame := frame.f_back:
+        frames += 1
 
     with pytest.raises(RenderError, match="parameters of tool 'f' are nested too deeply"):
-        called_with(100)
+        called_from(sys.getrecursionlimit() - frames - 100, tool, GUIDE)
 
 
 @PROFILES_OF_EACH_PRINTER
@@ -522,10 +520,12 @@ def test_a_schema_of_sixty_levels_is_printed_however_deep_the_caller_is(profile,
     levels = max(n for n in range(60) if depth_of(nested(kind, n)) <= 60)
     tool = ToolDescription.new("f", "", nested(kind, levels))
 
-    def called_from(frames):
-        return called_from(frames - 1) if frames else tool_type(tool, profile)
+    assert called_from(200, tool, profile) == tool_type(tool, profile)
 
-    assert called_from(200) == tool_type(tool, profile)
+
+def called_from(frames, tool, profile):
+    """What is printed so many frames further down the stack."""
+    return called_from(frames - 1, tool, profile) if frames else tool_type(tool, profile)
 
 
 def depth_of(value):
