@@ -434,6 +434,17 @@ def test_a_record_that_is_as_long_as_it_may_be_is_read():
         assert too_long == []
 
 
+def test_a_line_is_too_long_wherever_it_is_cut(monkeypatch):
+    for block in range(1, 20):
+        monkeypatch.setattr(text, "_BLOCK", block)
+        data = io.BytesIO(b"[5,6,7,8,90]\n[5]\n")
+
+        error, record = read_items(data, Options(format="jsonl", max_record_bytes=10))
+
+        assert error.reason == TOO_LONG.replace("100", "10")
+        assert list(record.completion) == [5]
+
+
 def test_white_space_of_other_kinds_stands_between_plain_ids():
     assert [list(r.completion) for r in read(io.BytesIO(b"5\x0b6\x0c007\r8"))] == [[5, 6, 7, 8]]
 
