@@ -9,6 +9,7 @@ from harmony_stream.commands.inputs import UnreadableError, load_json, name_of
 from harmony_stream.commands.render import add_profile
 from harmony_stream.errors import RenderError
 from harmony_stream.messages import DeveloperContent
+from harmony_stream.records import plain_error
 from harmony_stream.rendering.profiles import get_profile
 from harmony_stream.rendering.sections import developer_text
 from harmony_stream.tools import ToolDescription
@@ -67,4 +68,4 @@ def _tool(number: int, value: Any) -> ToolDescription:  # noqa: ANN401
     try:
         return ToolDescription.model_validate({"description": "", **fields})
     except ValueError as error:
-        raise ValueError(f"tool {number}: {error}") from error
+        raise ValueError(f"tool {number}: {plain_error(error)}") from error
