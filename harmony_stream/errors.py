@@ -245,7 +245,11 @@ class RenderError(HarmonyError):
 
 
 class RenderFormattingTokenError(RenderError):
-    """A formatting token has no id in the vocabulary in use; `value` is the token's text."""
+    """A formatting token has no id in the vocabulary in use; `value` is the token's text.
+
+    It cannot happen: `Vocabulary.from_file` and `from_tiktoken` refuse such a vocabulary with a
+    `LoadError`. In openai-harmony 0.0.8 it cannot either, whose one encoding has all tokens.
+    """
 
 
 @attrs.frozen(auto_exc=True, slots=False, str=False)

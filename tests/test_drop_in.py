@@ -1,7 +1,10 @@
 """`import harmony_stream as openai_harmony`: code that was written for openai_harmony runs on."""
 
 import inspect
+import os
 import re
+import subprocess
+import sys
 from enum import Enum
 from functools import cached_property
 from types import ModuleType
@@ -9,6 +12,7 @@ from types import ModuleType
 import attrs
 import openai_harmony as reference
 import pytest
+import tiktoken
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import examples
@@ -136,6 +140,62 @@ def test_a_special_token_that_is_not_allowed_is_refused_by_hand_in_the_same_word
             library.HarmonyError, match=r"^Encountered text corresponding to disallowed special "
         ):
             library.raise_disallowed_special_token("<|end|>")
+
+
+def run(program: str, **environment: str) -> str:
+    """What a program prints in a Python of its own."""
+    command = [sys.executable, "-c", program]
+    result = subprocess.run(
+        command, capture_output=True, check=True, env={**os.environ, **environment}
+    )
+    return result.stdout.decode().strip()
+
+
+def test_the_module_may_stand_in_for_openai_harmony_in_code_that_is_not_ones_own():
+    printed = run(
+        "import sys, harmony_stream\n"
+        "sys.modules['openai_harmony'] = harmony_stream\n"
+        "import importlib, pickle, openai_harmony, openai_harmony as oh\n"
+        "from openai_harmony import Message, StreamableParser, load_harmony_encoding\n"
+        "from openai_harmony import *\n"
+        "assert importlib.import_module('openai_harmony') is oh is harmony_stream\n"
+        "assert Message is harmony_stream.Message and HarmonyError is oh.HarmonyError\n"
+        "message = pickle.loads(pickle.dumps(Message.from_role_and_content(Role.USER, 'Hi')))\n"
+        "encoding = load_harmony_encoding(oh.HarmonyEncodingName.HARMONY_GPT_OSS)\n"
+        "print(encoding.decode(encoding.render(message)))"
+    )
+
+    assert printed == "<|start|>user<|message|>Hi<|end|>"
+
+
+def test_code_that_loads_the_encoding_itself_writes_in_the_layout_that_the_environment_names():
+    program = (
+        "import harmony_stream as h; e = h.load_harmony_encoding('HarmonyGptOss');"
+        "m = h.Message.from_role_and_content('assistant', '{}').with_channel('commentary');"
+        "print(e.decode(e.render(m.with_recipient('functions.f').with_content_type('json'))))"
+    )
+
+    oss = run(program, HARMONY_STREAM_PROFILE="oss-0.0.11")
+
+    assert oss.startswith(
+        "<|start|>assistant<|channel|>commentary to=functions.f <|constrain|>json"
+    )
+    assert oss != run(program)
+
+
+@pytest.mark.parametrize("token", openai_harmony.FormattingToken)
+def test_a_vocabulary_without_a_formatting_token_is_refused_before_anything_is_rendered(token):
+    official = openai_harmony.Vocabulary.default().tiktoken_encoding
+    special = {text: id_ for text, id_ in official._special_tokens.items() if text != token.value}
+    lame = tiktoken.Encoding(
+        "lame",
+        pat_str=official._pat_str,
+        mergeable_ranks=official._mergeable_ranks,
+        special_tokens=special,
+    )
+
+    with pytest.raises(openai_harmony.LoadError, match=re.escape(token.value)):
+        openai_harmony.Vocabulary.from_tiktoken(lame)
 
 
 # --- Prompts: the same tokens as the wheel's ------------------------------------------------------

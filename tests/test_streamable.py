@@ -766,10 +766,9 @@ def marks(shown: str) -> set[str]:
 def test_no_loop_loses_text_that_it_shows_with_openai_harmony(theirs, tokens):
     parser, told = StreamableParser(OURS, "assistant"), set()
     for token in tokens:
-        try:
-            parser.process(token)
-        except HarmonyParseError as error:
-            told |= marks(error.header_text)
+        error = error_of(parser, token)
+        if error and token == MESSAGE:  # where openai_harmony finds it too, or takes it for fields
+            told |= marks(error)
     # Who does not end the stream has nothing of a header that is still open.
     is_open = parser.state is StreamState.HEADER
 
