@@ -112,6 +112,11 @@ STREAMS = {
     "both": (b"data: a\r\ndata: b\r\n\r\n", [ServerSentEvent("a\nb")]),
     "a mixture": (b"data: a\rdata: b\n\r\n", [ServerSentEvent("a\nb")]),
     "a mark of byte order": (b"\xef\xbb\xbfdata: a\n\n", [ServerSentEvent("a")]),
+    "a mark further down is no mark": (
+        b"\xef\xbb\xbfdata: a\n\n\xef\xbb\xbfdata: b\n\ndata: c\n\n",
+        [ServerSentEvent("a"), ServerSentEvent("c")],
+    ),
+    "two marks": (b"\xef\xbb\xbf\xef\xbb\xbfdata: a\n\ndata: c\n\n", [ServerSentEvent("c")]),
     "other ends of lines": (
         "data: a\u2028b\x85c\x0bd\n\n".encode(),
         [ServerSentEvent("a\u2028b\x85c\x0bd")],

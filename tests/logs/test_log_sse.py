@@ -9,6 +9,7 @@ from log_shapes import (
     FIRST,
     PROMPT,
     SECOND,
+    ids,
     llama_cpp_events,
     sglang_events,
     sse,
@@ -259,3 +260,11 @@ def test_an_event_or_a_completion_that_is_too_long_is_refused_and_the_others_are
     many = [{"id": "x", "token_ids": [5] * 100} for _ in range(9)]
     (fault,) = faults(sse(many) + sse(vllm_events()), max_record_bytes=size + 400)
     assert fault[0] == "stream 1"
+
+
+def test_the_ids_of_a_completion_that_is_too_long_are_let_go():
+    stream = capture._Stream()
+    for _ in range(3):
+        stream.add(ids([5, 6]), None, 12)
+
+    assert (stream.is_too_long, len(stream.ids)) == (True, 0)

@@ -278,6 +278,39 @@ def test_zeros_between_and_after_compressed_parts_are_padding(padding):
     assert [list(record.completion) for record in read(io.BytesIO(data))] == [[5], [6]]
 
 
+@pytest.mark.parametrize("pack", [gzip.compress, zstandard.ZstdCompressor().compress])
+def test_compressed_parts_that_give_more_than_is_asked_for_are_read_whole(pack, monkeypatch):
+    monkeypatch.setattr(text, "_BLOCK", 1000)
+    numbers = [7919 * number * number % 199_999 for number in range(30_000)]
+    part = b"".join(b"[%d]\n" % number for number in numbers)
+
+    found = read(io.BytesIO(pack(part) + pack(part)))
+
+    assert [record.completion[0] for record in found] == numbers * 2
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zstandard.ZstdCompressor().compress])
+def test_compressed_lines_that_are_broken_are_no_log_that_grows(pack):
+    numbers = [7919 * number * number % 199_999 for number in range(60_000)]
+    data = bytearray(pack(b"".join(b"[%d]\n" % number for number in numbers)))
+    data[len(data) // 2 : len(data) // 2 + 200] = b"\xff" * 200
+
+    found = list(read_items(io.BytesIO(bytes(data)), Options()))
+
+    assert len(found) > 1
+    assert "the compressed data are broken: " in found[-1].reason
+    assert (found[-1].is_cut, found[-1].ends_log) == (False, True)
+
+
+def test_compressed_lines_that_are_cut_before_the_first_are_unreadable():
+    packer = zlib.compressobj(wbits=31)
+    data = packer.compress(b"\n\n") + packer.flush(zlib.Z_SYNC_FLUSH)
+
+    (error,) = read_items(io.BytesIO(data), Options(format="jsonl"))
+
+    assert (error.reason, error.is_cut, error.ends_log) == (CUT, False, True)
+
+
 # -- Long records ----------------------------------------------------------------------------------
 
 
@@ -443,6 +476,16 @@ def test_a_line_is_too_long_wherever_it_is_cut(monkeypatch):
 
         assert error.reason == TOO_LONG.replace("100", "10")
         assert list(record.completion) == [5]
+
+
+def test_a_number_in_a_document_is_one_row_wherever_it_is_cut(monkeypatch):
+    for block in range(1, 20):
+        monkeypatch.setattr(text, "_BLOCK", block)
+
+        first, error, last = read_items(io.BytesIO(b"[[5], 1234, [6]]"), Options(format="json"))
+
+        assert error.place == "row 2, which begins in line 1"
+        assert [list(first.completion), list(last.completion)] == [[5], [6]]
 
 
 def test_white_space_of_other_kinds_stands_between_plain_ids():
