@@ -623,6 +623,21 @@ def test_the_command_reads_standard_input_and_writes_plain_text(command):
     assert done.stdout.startswith(b"assistant final | answer\n  Hi\n")
 
 
+def test_a_log_that_standard_output_is_the_same_file_as_is_refused(tmp_path, capfd):
+    log = tmp_path / "log.json"
+    log.write_text("[200008]")
+    before, into = os.dup(1), os.open(log, os.O_RDWR | os.O_APPEND)
+    os.dup2(into, 1)
+    try:
+        assert cli.main(["replay", str(log)]) == 2
+    finally:
+        os.dup2(before, 1)
+        os.close(before)
+        os.close(into)
+    assert log.read_text() == "[200008]"
+    assert "the same file as the log" in capfd.readouterr().err
+
+
 @pytest.mark.parametrize("words", ["log >> log", "- < log >> log", "--events ./log >> log"])
 def test_a_log_is_not_replayed_into_itself(words, log, tmp_path):
     path = log(TOKENS)

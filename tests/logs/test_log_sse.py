@@ -264,7 +264,7 @@ def test_an_event_or_a_completion_that_is_too_long_is_refused_and_the_others_are
 
 def test_the_ids_of_a_completion_that_is_too_long_are_let_go():
     stream = capture._Stream()
-    for _ in range(3):
+    for _ in range(2):
         stream.add(ids([5, 6]), None, 12)
 
     assert (stream.is_too_long, len(stream.ids)) == (True, 0)

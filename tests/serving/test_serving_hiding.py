@@ -111,6 +111,8 @@ def reasoning_in(tokens):
 ALL = {VOCABULARY.decode([token]).strip() for token in WORDS}
 # So that a word is found where texts are glued, too.
 ALL = {word for word in ALL if not any(word != other and word in other for other in ALL)}
+# Names of the protocols are no leak.
+ALL = {word for word in ALL if word not in "response.code_interpreter_call"}
 
 
 def known(text):
