@@ -7,6 +7,7 @@ import subprocess
 import sys
 from enum import Enum
 from functools import cached_property
+from pathlib import Path
 from types import ModuleType
 
 import attrs
@@ -181,6 +182,15 @@ def test_code_that_loads_the_encoding_itself_writes_in_the_layout_that_the_envir
         "<|start|>assistant<|channel|>commentary to=functions.f <|constrain|>json"
     )
     assert oss != run(program)
+
+
+def test_the_programs_of_the_page_on_migrating_run():
+    page = Path(__file__).parent.parent / "docs" / "migrating.md"
+    programs = re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
+
+    assert len(programs) == 4
+    for program in programs:
+        run(f"tokens = [200005, 17196, 200008, 13225, 200002]\n{program}")
 
 
 # A model may do without the other two; no conversation is rendered with them.
