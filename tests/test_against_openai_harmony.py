@@ -292,7 +292,7 @@ DIFFERENCES = [
         "a name with a role",
         ("<|start|>user:ines to=all<|message|>Hi<|end|>", None),
         {"role", "name"},
-        lambda p: p.ours.name and p.theirs.name == f"{p.ours.role}:{p.ours.name}",
+        lambda p: p.theirs.name == f"{p.ours.role}:{p.ours.name or ''}",
         "`role:name` is a role and a name. openai_harmony, which writes it so, reads it back as "
         "the name of a tool.",
     ),
@@ -300,7 +300,7 @@ DIFFERENCES = [
         "a name with a role, to nobody",
         ("<|start|>user:ines<|message|>Hi<|end|>", None),
         {"error"},
-        lambda p: p.error == f"Unknown role: {p.ours.role}:{p.ours.name}",
+        lambda p: p.error == f"Unknown role: {p.ours.role}:{p.ours.name or ''}",
         "`role:name` is a role and a name. Without a recipient openai_harmony knows no such role.",
     ),
     Difference(
