@@ -275,6 +275,12 @@ def has_marker(pair, *markers):
     return any(not markers or marker in markers for marker in found)
 
 
+def is_name_of(pair, word):
+    """Whether a word is our role and name with a colon, perhaps with text that is in neither."""
+    named = f"{pair.ours.role}:{pair.ours.name or ''}"
+    return word == named or (word.startswith(named) and "unparsed_header_text" in pair.faults)
+
+
 DIFFERENCES = [
     Difference(
         "a type is no recipient",
@@ -292,7 +298,7 @@ DIFFERENCES = [
         "a name with a role",
         ("<|start|>user:ines to=all<|message|>Hi<|end|>", None),
         {"role", "name"},
-        lambda p: p.theirs.name == f"{p.ours.role}:{p.ours.name or ''}",
+        lambda p: is_name_of(p, p.theirs.name or ""),
         "`role:name` is a role and a name. openai_harmony, which writes it so, reads it back as "
         "the name of a tool.",
     ),
@@ -300,7 +306,7 @@ DIFFERENCES = [
         "a name with a role, to nobody",
         ("<|start|>user:ines<|message|>Hi<|end|>", None),
         {"error"},
-        lambda p: p.error == f"Unknown role: {p.ours.role}:{p.ours.name or ''}",
+        lambda p: is_name_of(p, (p.error or "").removeprefix("Unknown role: ")),
         "`role:name` is a role and a name. Without a recipient openai_harmony knows no such role.",
     ),
     Difference(
@@ -365,8 +371,9 @@ DIFFERENCES = [
         "an end inside a header",
         ("<|start|>assistant to=f<|channel|>final hi<|end|>x<|message|>a<|end|>", None),
         {*FIELDS, "number"},
-        lambda p: p.theirs and has_marker(p, *ENDS),
-        "missing_message: a stop token or end of text ends a header too; what it held is content.",
+        lambda p: p.theirs and has_marker(p, *ENDS, "<|start|>"),
+        "missing_message, unexpected_start: a stop token, end of text or a start ends a header "
+        "too; what it held is content.",
     ),
     Difference(
         "a word that is no name",
