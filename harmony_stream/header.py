@@ -565,12 +565,19 @@ class _Reader:
         """
         if not _TYPE.fullmatch(word.text) or _is_channel_word(word) or self.is_glued(word):
             return False
+        if word.text not in _PREFERRED_TYPES and self.follows_empty_recipient(word):
+            return False
         channels = [
             number for number, run in enumerate(self.runs) if run.section is Section.CHANNEL
         ]
         recipients = [other.place for other in self.words if other.kind is _Kind.RECIPIENT]
         places = [*(Place(number, -1) for number in channels), *recipients]
         return not channels or word.text in _PREFERRED_TYPES or min(places) < word.place
+
+    def follows_empty_recipient(self, word: _Word) -> bool:
+        """Whether a word stands where the recipient is missing: `to= shell` names a tool."""
+        before = next((other for other in reversed(self.words) if other.place < word.place), None)
+        return before is not None and before.text == "to=" and before.section is word.section
 
     def is_glued(self, word: _Word) -> bool:
         """Whether a word follows another one without white space."""

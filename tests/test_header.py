@@ -231,6 +231,9 @@ CLOSED = [
     ("assistant to=f<|channel|>final to=g", "assistant final to=g", ["duplicate_recipient: to=g"]),
     ("assistant to=f to=", "assistant to=f", ["duplicate_recipient: to="]),
     ("assistant to= to=g", "assistant to=g", ["duplicate_recipient: to=g"]),
+    ("assistant to= f", "assistant", ["empty_recipient: to=", "unparsed_header_text: f"]),
+    ("assistant to=<|channel|>final f", "assistant final f", ["empty_recipient: to="]),
+    ("assistant to= json", "assistant json", ["empty_recipient: to="]),
     ("assistant f", "assistant f", []),
     ("assistant to = f", "assistant", ["unparsed_header_text: to = f"]),
     # Types
@@ -265,7 +268,7 @@ CLOSED = [
     ("assistant<|constrain|>a<|constrain|>", "assistant <|constrain|>a", ["duplicate_constrain"]),
     # Markers of no meaning end a word
     ("assistant<|channel|>fi<|x|>nal", "assistant fi nal", []),
-    ("assistant to=<|x|>f", "assistant f", ["empty_recipient: to="]),
+    ("assistant to=<|x|>f", "assistant", ["empty_recipient: to=", "unparsed_header_text: f"]),
     ("assis<|x|>tant", "tool assis tant", []),
     # Text that spells a marker is text
     ("assistant<|channel|>final <|ch", "assistant final", ["unparsed_header_text: <|ch"]),
