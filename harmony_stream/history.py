@@ -102,6 +102,8 @@ class DropReason(StrEnum):
     """The end of the stream cut it off."""
     UNFINISHED_HEADER = "unfinished_header"
     """The end of the stream came before there was a message, so that nothing can be kept."""
+    AFTER_RETURN = "after_return"
+    """It was sampled after `<|return|>`, where sampling ends: nobody was shown it."""
 
 
 @attrs.frozen(auto_exc=True, slots=False, str=False)
@@ -160,6 +162,7 @@ class Turns:
     def __init__(self) -> None:
         self.cut: list[int] = []
         self._turns = [_Turn(0)]
+        self._after_return: list[int] = []
         self._finished: list[int] = []  # numbers of the turns that are finished now
         self._keys: list[tuple[Role, str | None]] = []  # as `analysis_cutoff` wants them
         self._unanswered: list[tuple[int, Header]] = []  # calls cut off, tools may yet answer
@@ -189,6 +192,11 @@ class Turns:
         else:
             self._unanswered.clear()
         self._count_in(index, header)
+
+    def add_after_return(self) -> None:
+        """Take the next message, which was sampled after `<|return|>`: it never counts."""
+        self._after_return.append(self.count)
+        self._keys.append(_NO_MESSAGE)
 
     def _answer(self, name: str | None) -> None:
         """The calls of that name stay, since this is their result."""
@@ -244,8 +252,9 @@ class Turns:
         start, end = self.start_of(first), self.start_of(len(self) if stop is None else stop)
         early = (index for index in range(start, min(end, cutoff)) if self._is_on_analysis(index))
         found += ((index, DropReason.BEFORE_FIRST_FINAL) for index in early)
-        cut = self.cut[bisect_left(self.cut, start) : bisect_left(self.cut, end)]
-        return sorted([*found, *((index, DropReason.TRUNCATED) for index in cut)])
+        found += ((index, DropReason.TRUNCATED) for index in _between(self.cut, start, end))
+        beyond = _between(self._after_return, start, end)
+        return sorted([*found, *((index, DropReason.AFTER_RETURN) for index in beyond)])
 
     def _is_on_analysis(self, index: int) -> bool:
         return self._keys[index][1] == "analysis"
@@ -259,6 +268,10 @@ class Turns:
         if policy.count == 0:
             return len(self._turns)
         return self._finished[-policy.count] if len(self._finished) >= policy.count else 0
+
+
+def _between(indexes: list[int], start: int, end: int) -> list[int]:
+    return indexes[bisect_left(indexes, start) : bisect_left(indexes, end)]
 
 
 def messages_to_drop(
@@ -343,7 +356,8 @@ class _Found:
 
     header: Header
     message: Message
-    is_cut: bool
+    is_cut: bool = False
+    is_after_return: bool = False
 
 
 def normalize_history(
@@ -355,12 +369,15 @@ def normalize_history(
     """The messages that go back to the model. Nothing given is changed; twice is the same as once.
 
     How a message ended is not part of it: it is written with `<|end|>`, or `<|call|>`, also where
-    the model had sampled `<|return|>`. Text that belongs to no message is left out; it stays in the
-    `problems` of a completion.
+    the model had sampled `<|return|>`. What it went on to sample after that is dropped, whatever
+    the policy. Text that belongs to no message is left out; it stays in the `problems` of a
+    completion.
 
     Args:
         messages: messages, events of parsers, and completions, mixed in the order of the
-            conversation; or a `Conversation`; or one completion.
+            conversation; or a `Conversation`; or one completion. A completion that begins with
+            another message than the assistant's is a conversation: all of it was prompted, and
+            nothing in it is after `<|return|>`.
         policy: which chain of thought stays.
         truncated: what becomes of a message of events or completions that was cut off.
 
@@ -385,7 +402,10 @@ def normalize_history(
     found = _gather([messages] if isinstance(messages, Completion) else messages)
     turns = Turns()
     for each in found:
-        turns.add(each.header, is_cut=each.is_cut and truncated is not OnTruncated.KEEP)
+        if each.is_after_return:
+            turns.add_after_return()
+        else:
+            turns.add(each.header, is_cut=each.is_cut and truncated is not OnTruncated.KEEP)
     reasons = dict(turns.dropped(policy))
     for index, reason in reasons.items():
         if reason is DropReason.TRUNCATED and truncated is OnTruncated.REFUSE:
@@ -407,7 +427,7 @@ def _gather(items: Iterable[Message | Event | Completion]) -> list[_Found]:
         found += _collected(events)
         events = []
         if isinstance(item, Message):
-            found.append(_Found(header_of(item), item, is_cut=False))
+            found.append(_Found(header_of(item), item))
         elif isinstance(item, Completion):
             found += _found_in(item)
         else:
@@ -417,23 +437,30 @@ def _gather(items: Iterable[Message | Event | Completion]) -> list[_Found]:
 
 
 def _found_in(completion: Completion) -> list[_Found]:
+    pairs = list(zip(completion.messages, completion.ends, strict=True))
+    is_sampled = bool(pairs) and pairs[0][1].role is Role.ASSISTANT
+    answer = len(pairs) - len(completion.after_return) if is_sampled else len(pairs)
     return [
-        _Found(end.header, message, end.end is EndKind.TRUNCATED)
-        for message, end in zip(completion.messages, completion.ends, strict=True)
+        _Found(end.header, message, end.end is EndKind.TRUNCATED, index >= answer)
+        for index, (message, end) in enumerate(pairs)
     ]
 
 
 def _collected(events: list[Event]) -> list[_Found]:
-    """The messages of events; one that has not ended was cut off."""
+    """The messages of events, by parser; one that has not ended was cut off."""
+    found: list[_Found] = []
     collector = MessageCollector()
     last: Event | None = None
     for event in events:
         if isinstance(event, MessageStart):
             _cut_off(collector, last)
+            if event.index == 0:
+                found += _found_in(collector.completion())
+                collector = MessageCollector()
         collector.feed(event)
         last = last if isinstance(event, Malformed) else event
     _cut_off(collector, last)
-    return _found_in(collector.completion())
+    return found + _found_in(collector.completion())
 
 
 def _cut_off(collector: MessageCollector, last: Event | None) -> None:

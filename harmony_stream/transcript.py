@@ -148,7 +148,10 @@ class _View:
 
     def catch_up(self, entries: list[_Entry]) -> None:
         for entry in entries[self.turns.count :]:
-            self.turns.add(entry.header, is_cut=entry.is_cut and not self._keeps_cut)
+            if entry.is_after_return:
+                self.turns.add_after_return()
+            else:
+                self.turns.add(entry.header, is_cut=entry.is_cut and not self._keeps_cut)
 
     def dropped(self) -> list[tuple[int, DropReason]]:
         return self.turns.dropped(self._policy)
@@ -211,6 +214,7 @@ class _Entry(NamedTuple):
 
     header: Header
     is_cut: bool
+    is_after_return: bool
 
 
 class Transcript:
@@ -254,6 +258,7 @@ class Transcript:
         self._parser: EventParser | None = None
         self._origin = 0
         self._is_sampling = False
+        self._has_returned = False  # in this sample, so that what follows is none of the answer
         # The message that has not ended: where it begins, its header if known, its text.
         self._pending = 0
         self._header_stop: int | None = None
@@ -266,8 +271,8 @@ class Transcript:
         self._entries: list[_Entry] = []
         self._history: list[int] = []
         self._offsets = [0]
-        # How many messages there were when a sample ended inside the header of the next.
-        self._unfinished: list[int] = []
+        # By sample that ended inside a header: how many messages there were, and why it goes.
+        self._unfinished: list[tuple[int, DropReason]] = []
         self._counts: dict[str | None, list[int]] = {}
         self._calls = OpenCalls()
 
@@ -433,7 +438,8 @@ class Transcript:
         """The tokens to sample after: what stays of the history, and an opened header.
 
         If nothing is dropped, they begin with those of the last prompt and those sampled after it,
-        `<|end|>` standing for `<|return|>`. A message that a prompt has opened stays open.
+        `<|end|>` standing for `<|return|>`. What was sampled after `<|return|>` is always dropped:
+        nobody was shown it. A message that a prompt has opened stays open.
 
         Args:
             next_role: who is to write; unless the tokens so far end inside a message.
@@ -468,7 +474,7 @@ class Transcript:
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """All messages that have ended, as a parser reads them; for `normalize_history`, say."""
+        """All messages that have ended, as a parser reads them, in prompts or not (`dropped`)."""
         return tuple(self._messages)
 
     @property
@@ -476,8 +482,7 @@ class Transcript:
         """What does not stay of the messages so far, by the policy of the last prompt."""
         found = self._view(*self._asked).dropped()
         reports = [Dropped(index, self._messages[index], reason) for index, reason in found]
-        reason = DropReason.UNFINISHED_HEADER
-        reports += [Dropped(index, None, reason) for index in self._unfinished]
+        reports += [Dropped(index, None, reason) for index, reason in self._unfinished]
         return tuple(sorted(reports, key=lambda each: each.index))
 
     @property
@@ -513,8 +518,9 @@ class Transcript:
         if view.turns.cut:
             index = view.turns.cut[0]
             raise TruncatedMessageError(index, self._entries[index].header.channel)
-        if self._unfinished:
-            raise TruncatedMessageError(self._unfinished[0], None)
+        for index, reason in self._unfinished:
+            if reason is DropReason.UNFINISHED_HEADER:
+                raise TruncatedMessageError(index, None)
 
     def _opening(self, role: Role) -> list[int]:
         start = self._renderer.token(FormattingToken.START)
@@ -543,6 +549,7 @@ class Transcript:
             return
         self._begin_piece([] if self._is_open() else self._opening(self._next_role))
         self._is_sampling, self._next_role = True, Role.ASSISTANT
+        self._has_returned = False
 
     def _take(self, ids: list[int], events: Iterable[Event]) -> None:
         self._extend(ids)
@@ -572,11 +579,15 @@ class Transcript:
         self._count(self._counts, end.channel, self._header_stop, stop)
         self._history += self._in_history(self._tokens[self._pending : stop], end, text)
         self._offsets.append(len(self._history))
-        self._entries.append(_Entry(end.header, end.end is EndKind.TRUNCATED))
+        is_after_return = self._is_sampling and self._has_returned
+        is_cut = end.end is EndKind.TRUNCATED
+        self._entries.append(_Entry(end.header, is_cut, is_after_return))
         self._messages.append(message_of(end.header, text))
         # A result that was sampled is invented: its call still waits.
-        if end.header.role is not Role.TOOL or not self._is_sampling:
+        is_invented = is_after_return or (self._is_sampling and end.header.role is Role.TOOL)
+        if not is_invented:
             self._calls.add(end.header)
+        self._has_returned |= end.end is EndKind.RETURN
         self._begin_message(stop)
         # Where the next message has cut this one off, that may lack its beginning.
         self._has_fault = end.end is EndKind.IMPLICIT
@@ -584,7 +595,9 @@ class Transcript:
     def _leave_unfinished(self) -> None:
         """The sample ended inside a header: there is no message that a prompt could hold."""
         self._count(self._counts, None, None, len(self._tokens))
-        self._unfinished.append(len(self._messages))
+        returned = self._has_returned
+        reason = DropReason.AFTER_RETURN if returned else DropReason.UNFINISHED_HEADER
+        self._unfinished.append((len(self._messages), reason))
         self._begin_message(len(self._tokens))
 
     def _begin_message(self, place: int) -> None:

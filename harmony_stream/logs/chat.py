@@ -2,13 +2,15 @@
 
 Thinking is a message's `thinking`, as in the chat template of gpt-oss; calls are `tool_calls`;
 preambles and the answer are `content`. Where several messages become one text, a blank line is
-between them.
+between them. `<|return|>` ends an answer: what was sampled after it is a message of its own.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from harmony_stream.adapters.arguments import NO_ARGUMENTS, lack_arguments
+from harmony_stream.adapters.routing import route
 from harmony_stream.messages import Role
 from harmony_stream.parsing.collect import BLANK_LINE
 
@@ -17,35 +19,54 @@ if TYPE_CHECKING:
 
     from harmony_stream.header import Header
 
+
+class Said(NamedTuple):
+    """A message of a log.
+
+    Attributes:
+        header: who said it, to whom.
+        text: what.
+        is_complete: whether its own end token ended it.
+        returned: whether that is `<|return|>`.
+    """
+
+    header: Header
+    text: str
+    is_complete: bool
+    returned: bool
+
+
 _FUNCTIONS = "functions."
 
 
-def chat_messages(messages: Iterable[tuple[Header, str]]) -> list[dict[str, Any]]:
-    """Headers and texts as chat messages; what the assistant says in a row becomes one.
+def chat_messages(messages: Iterable[Said]) -> list[dict[str, Any]]:
+    """What a log says as chat messages; what the assistant says in a row becomes one.
 
     Calls are numbered, so that the same log gives the same ids; a tool's message answers the last
     call of that tool.
 
     >>> from harmony_stream.header import Header
-    >>> thinking = Header(Role.ASSISTANT, None, "analysis"), "Hm."
-    >>> answer = Header(Role.ASSISTANT, None, "final"), "Yes."
+    >>> thinking = Said(Header(Role.ASSISTANT, None, "analysis"), "Hm.", True, False)
+    >>> answer = Said(Header(Role.ASSISTANT, None, "final"), "Yes.", True, True)
     >>> chat_messages([thinking, answer])
     [{'role': 'assistant', 'content': 'Yes.', 'thinking': 'Hm.'}]
     """
     chat: list[dict[str, Any]] = []
     last_calls: dict[str, str] = {}
     number = 0
-    for header, text in messages:
+    has_returned = False
+    for said in messages:
+        header, text = said.header, said.text
         if header.role is not Role.ASSISTANT:
             chat.append(_other(header, text, last_calls))
             continue
-        if not chat or chat[-1]["role"] != "assistant":
+        if not chat or chat[-1]["role"] != "assistant" or has_returned:
             chat.append({"role": "assistant", "content": ""})
+        has_returned = said.returned
         if header.is_tool_call:
-            assert header.recipient is not None
-            last_calls[header.recipient] = call_id = f"call_{number}"
+            last_calls[str(header.recipient)] = call_id = f"call_{number}"
             number += 1
-            chat[-1].setdefault("tool_calls", []).append(_call(header.recipient, text, call_id))
+            chat[-1].setdefault("tool_calls", []).append(_call(said, call_id))
         elif header.is_reasoning:
             chat[-1]["thinking"] = _joined(chat[-1].get("thinking", ""), text)
         else:
@@ -58,8 +79,11 @@ def _joined(text: str, more: str) -> str:
     return BLANK_LINE.join(filter(None, (text, more)))
 
 
-def _call(recipient: str, arguments: str, call_id: str) -> dict[str, Any]:
-    function = {"name": recipient.removeprefix(_FUNCTIONS), "arguments": arguments}
+def _call(said: Said, call_id: str) -> dict[str, Any]:
+    arguments = said.text
+    if said.is_complete and lack_arguments(route(said.header), said.header, arguments):
+        arguments = NO_ARGUMENTS  # readers parse them: an empty text is no JSON
+    function = {"name": str(said.header.recipient).removeprefix(_FUNCTIONS), "arguments": arguments}
     return {"id": call_id, "type": "function", "function": function}
 
 

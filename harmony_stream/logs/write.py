@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from harmony_stream.header import Header
 from harmony_stream.logs.batch import COLUMNS, arrow_schema, events_of, to_arrow
-from harmony_stream.logs.chat import chat_messages
+from harmony_stream.logs.chat import Said, chat_messages
 from harmony_stream.logs.extras import need
 from harmony_stream.messages import Role
+from harmony_stream.parsing.events import EndKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -65,7 +66,7 @@ def chat_lines(batch: Batch) -> bytes:
 
 
 def _chat(record: LogRecord, rows: list[dict[str, Any]]) -> dict[str, Any]:
-    said = [(header_of(row), row["text"]) for row in rows if row["index"] is not None]
+    said = [_said(row) for row in rows if row["index"] is not None]
     problems = [problem for row in rows for problem in row["problems"]]
     is_complete = bool(rows) and all(row["complete"] for row in rows)
     return place_of(record) | {
@@ -73,6 +74,10 @@ def _chat(record: LogRecord, rows: list[dict[str, Any]]) -> dict[str, Any]:
         "complete": is_complete,
         "problems": problems,
     }
+
+
+def _said(row: Mapping[str, Any]) -> Said:
+    return Said(header_of(row), row["text"], row["complete"], row["end"] == EndKind.RETURN)
 
 
 def header_of(row: Mapping[str, Any]) -> Header:

@@ -498,6 +498,31 @@ def test_a_return_becomes_an_end():
     )
 
 
+ANSWERED = "<|channel|>final<|message|>Four.<|return|>"
+
+
+def test_what_was_sampled_after_return_does_not_go_back_to_the_model():
+    more = ANSWERED + "<|start|>user<|message|>And?<|end|><|start|>assistant" + CUT_CALL
+    question, asked = message_of("u"), events_of("<|start|>user<|message|>?<|end|>")
+    for items in ([question, completion_of(more)], [*asked, *events_of(more)]):
+        for policy in POLICIES:
+            history = normalize_history([*items, question], policy)
+            assert len(history.messages) == 3
+            after = [(each.index, each.reason) for each in history.dropped]
+            assert after == [(index, DropReason.AFTER_RETURN) for index in (2, 3)]
+
+
+def test_each_completion_among_events_has_its_own_answer():
+    history = normalize_history([*events_of(ANSWERED), *events_of(ANSWERED)])
+    assert (texts_of(history), history.dropped) == (["Four.", "Four."], ())
+
+
+def test_in_a_whole_conversation_a_return_ends_an_answer_and_not_the_conversation():
+    turn = "<|start|>user<|message|>?<|end|><|start|>assistant" + ANSWERED
+    history = normalize_history(parse(tokens_of(turn + turn), role=None))
+    assert (texts_of(history), history.dropped) == (["?", "Four."] * 2, ())
+
+
 def test_the_report_says_what_went_and_why():
     history = normalize_history(completion_of(SAMPLED))
 

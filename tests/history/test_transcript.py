@@ -421,7 +421,8 @@ def test_a_call_that_was_cut_off_is_closed_as_a_call_and_stays_if_it_is_answered
         assert text_of(transcript.prompt(truncated=truncated)) == OPENED + CALLING + RESULT + OPENED
 
 
-UNFINISHED = ["<|channel|>", "<|channel|>final", ANSWER + OPENED, ANSWER + OPENED + "<|channel|>"]
+ENDED = ANSWER.replace("return", "end")
+UNFINISHED = ["<|channel|>", "<|channel|>final", ENDED + OPENED, ENDED + OPENED + "<|channel|>"]
 
 
 @pytest.mark.parametrize("sampled", UNFINISHED)
@@ -436,13 +437,51 @@ def test_a_header_that_was_cut_off_is_reported_and_left_out_of_prompts(sampled):
 
     prompt = transcript.prompt(truncated="keep")
 
-    said = OPENED + ANSWER.replace("return", "end") if ANSWER in sampled else ""
+    said = OPENED + ENDED if ENDED in sampled else ""
     assert text_of(prompt) == QUESTION + said + QUESTION + OPENED
     index = 1 + bool(said)
     assert [(each.index, each.message, each.reason) for each in transcript.dropped] == [
         (index, None, DropReason.UNFINISHED_HEADER)
     ]
     assert transcript.usage.total == len(transcript)
+
+
+# --- What was sampled after the answer -----------------------------------------------------------
+
+INVENTED = {
+    "a question and an answer": ("<|start|>user<|message|>And?<|end|>" + OPENED + ANSWER, 2),
+    "a call": (OPENED + CALLING, 1),
+    "more text": (" And so on.", 1),
+    "a message that was cut off": (OPENED + "<|channel|>final<|message|>Mo", 1),
+    "a header that was cut off": (OPENED + "<|channel|>", 1),
+    "messages and a header": (OPENED + ANSWER + OPENED, 2),
+}
+
+
+@pytest.mark.parametrize(("invented", "count"), INVENTED.values(), ids=INVENTED)
+def test_what_was_sampled_after_return_is_in_no_prompt_and_in_dropped(invented, count, tmp_path):
+    transcript = new()
+    transcript.add_messages([user()])
+    transcript.prompt()
+    transcript.add_sampled(tokens_of(ANSWER + invented))
+    transcript.save(tmp_path / "it.jsonl")
+
+    for each in (transcript, Transcript.load(tmp_path / "it.jsonl")):
+        each.add_messages([user()])
+        for policy in HistoryPolicy:
+            prompt = each.prompt(policy=policy)
+            assert text_of(prompt) == QUESTION + OPENED + ENDED + QUESTION + OPENED
+        reasons = [dropped.reason for dropped in each.dropped]
+        assert reasons == [DropReason.AFTER_RETURN] * count
+        each.add_sampled(tokens_of(ANSWER))  # the next sample may answer again
+        assert text_of(each.prompt()).endswith(OPENED + ENDED + OPENED)
+
+
+def test_a_call_after_return_waits_for_no_result():
+    transcript = new()
+    transcript.add_sampled(tokens_of(ANSWER + OPENED + CALLING))
+    with pytest.raises(ValueError, match="calls that wait: none"):
+        transcript.add_tool_result(transcript.messages[1].recipient, "42")
 
 
 # --- What is malformed ---------------------------------------------------------------------------

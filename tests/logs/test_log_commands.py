@@ -337,6 +337,27 @@ def test_chat_has_thinking_calls_and_answers(log):
     assert (third["record"], third["messages"], third["complete"]) == (3, [], False)
 
 
+def test_in_chat_an_answer_never_grows_by_what_was_sampled_after_return(log):
+    tokens = tokens_of(ANSWER + TURN + ANSWER)
+    [record] = json_lines(converted(log(tokens), "chat"))
+    answer = {"role": "assistant", "content": "Three boats are in. ⛵"}
+    assert record["messages"] == [answer, answer]
+
+
+@pytest.mark.parametrize(
+    ("call", "arguments"),
+    [
+        ("<|channel|>commentary to=functions.f<|message|> <|call|>", "{}"),
+        ("<|channel|>commentary to=functions.f <|constrain|>json<|message|><|call|>", "{}"),
+        ("<|channel|>commentary to=functions.f code<|message|> <|call|>", " "),
+        ("<|channel|>commentary to=functions.f<|message|> ", " "),  # cut off
+    ],
+)
+def test_in_chat_a_complete_call_without_arguments_has_an_empty_object(log, call, arguments):
+    [record] = json_lines(converted(log(tokens_of(call)), "chat"))
+    assert record["messages"][0]["tool_calls"][0]["function"]["arguments"] == arguments
+
+
 def test_chat_keeps_the_texts_of_messages_apart(log):
     preamble = "<|channel|>commentary<|message|>I moor it.<|end|>"
     empty = "<|channel|>commentary<|message|><|end|>"
