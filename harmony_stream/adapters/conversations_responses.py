@@ -182,7 +182,7 @@ class _Reader:
         self._calls.leave_out(item["call_id"])
         if self._on_left_out is not None:
             reason = "says that the call was cut off"
-            self._on_left_out(item["status"].error(reason, "nothing: the item is left out"))
+            self._on_left_out(item["status"].error(reason, "the item is left out of the prompt"))
         return []
 
     # -- Texts --

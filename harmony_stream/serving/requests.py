@@ -7,6 +7,7 @@ the backend would have to do, and does not, is refused.
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -31,9 +32,12 @@ from harmony_stream.serving.hiding import ResponseWithoutReasoning
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from harmony_stream.adapters.conversations_fields import ConversationError
     from harmony_stream.messages import Conversation
     from harmony_stream.serving.settings import Settings
     from harmony_stream.serving.store import ResponseStore
+
+_LOG = logging.getLogger("harmony_stream.serving")
 
 
 @attrs.frozen
@@ -151,6 +155,7 @@ def responses_request(body: Mapping[str, Any], settings: Settings, store: Respon
         text=body.get("text"),
         reasoning=body.get("reasoning"),
         date=settings.today(),
+        on_left_out=_tell_left_out,
     )
     model = _field(body, "model").text()
     tools = [tool["name"] for tool in body.get("tools") or () if tool["type"] == "function"]
@@ -166,6 +171,10 @@ def responses_request(body: Mapping[str, Any], settings: Settings, store: Respon
         items=items if _flag(_field(body, "store"), default=True) else None,
         show=ResponseWithoutReasoning().shown if settings.hides_reasoning else None,
     )
+
+
+def _tell_left_out(item: ConversationError) -> None:
+    _LOG.warning("%s", item)
 
 
 def _items(body: Mapping[str, Any]) -> list[Any]:

@@ -37,6 +37,19 @@ def refusal(backend):
     return ask
 
 
+def test_an_item_that_is_left_out_of_the_prompt_is_logged(backend, caplog):
+    call = {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{"}
+    items = [*QUESTION, {**call, "status": "incomplete"}, *QUESTION]
+    backend.client().responses.create(model="answer", input=items)
+    assert [(record.name, record.getMessage()) for record in caplog.records] == [
+        (
+            "harmony_stream.serving",
+            "input[1].status 'incomplete' says that the call was cut off; "
+            "the item is left out of the prompt",
+        )
+    ]
+
+
 # -- Models --
 
 
