@@ -7,6 +7,7 @@ protocol makes of it is the adapters' own.
 
 from __future__ import annotations
 
+import re
 from enum import Enum
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
@@ -134,6 +135,13 @@ def route(
     return Route(Kind.TEXT if header.is_visible else Kind.REASONING)
 
 
+# The channel's name without its marker, and what is behind it.
+_THOUGHT_IN_PLACE_OF_ROLE = re.compile(
+    rf"^\s*(?:{re.escape(FormattingToken.START)})?\s*(?:assistant\s*)*(analysis\b.*)",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
 def stray_route(
     words: str, header_text: str, header: Header | None, unlabelled: Unlabelled
 ) -> Route:
@@ -157,7 +165,9 @@ def stray_route(
     if header and is_reasoning and attrs.evolve(header, recipient=None).is_visible:
         return Route(Kind.REASONING)
     wanted = set(words.split())
-    for section in header_text.split(FormattingToken.CHANNEL)[1:]:
+    role_section, *sections = header_text.split(FormattingToken.CHANNEL)
+    in_place_of_role = _THOUGHT_IN_PLACE_OF_ROLE.findall(role_section)
+    for section in in_place_of_role + sections:
         channel, *behind = section.split() or [""]
         hidden = route(Header(Role.ASSISTANT, None, channel), (), unlabelled)
         if hidden.kind is Kind.REASONING and wanted.intersection(behind):
