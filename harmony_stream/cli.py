@@ -39,7 +39,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     Raises:
         SystemExit: as argparse does, after `--help`, `--version` or wrong arguments.
     """
-    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115  # None if it was closed
+    # What was closed is None. Output that goes nowhere is an error; a complaint is not.
+    sys.stdout = sys.stdout or open(os.open(os.devnull, os.O_RDONLY), "w")  # noqa: SIM115
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # no text is refused
     try:

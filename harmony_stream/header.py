@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 KNOWN_CHANNELS = ("analysis", "commentary", "final")
 KNOWN_ROLES = tuple(role.value for role in Role)
 CONSTRAIN_MARKER = "<|constrain|>"
-# Recipients that are not tools: the model addresses itself, everybody, or the user.
-NOT_TOOLS = (None, "assistant", "all", "user")
+# Recipients that are not tools: the model addresses itself, everybody, another role than a tool's,
+# or a channel.
+NOT_TOOLS = (None, "assistant", "all", "user", "developer", "system", *KNOWN_CHANNELS)
 # Of these, the ones that hide what is on a channel which is visible by itself.
 _PRIVATE = ("assistant", "all")
 
@@ -208,7 +209,7 @@ _ROLE_AND_NAME = re.compile(
     rf"(?i:{'|'.join(KNOWN_ROLES)})(?=:)(?::[\w./+:\ufffd\udc80-\udcff-]+)?"
 )
 _REPEATED_ROLE = re.compile(rf"({'|'.join(KNOWN_ROLES)})\1*({'|'.join(KNOWN_CHANNELS)})?")
-_PREFERRED_TYPES = ("json", "code")
+USUAL_TYPES = ("json", "code")
 
 
 class _Kind(StrEnum):
@@ -555,7 +556,7 @@ class _Reader:
         """One type-shaped word is the type; of several, the first that is a usual type."""
         if len(bare) == 1 and not self.left and self.may_be_type(bare[0]):
             return bare[0]
-        return next((word for word in bare if word.text in _PREFERRED_TYPES), None)
+        return next((word for word in bare if word.text in USUAL_TYPES), None)
 
     def may_be_type(self, word: _Word) -> bool:
         """Whether a word is shaped like a type and stands where one may stand.
@@ -565,14 +566,14 @@ class _Reader:
         """
         if not _TYPE.fullmatch(word.text) or _is_channel_word(word) or self.is_glued(word):
             return False
-        if word.text not in _PREFERRED_TYPES and self.follows_empty_recipient(word):
+        if word.text not in USUAL_TYPES and self.follows_empty_recipient(word):
             return False
         channels = [
             number for number, run in enumerate(self.runs) if run.section is Section.CHANNEL
         ]
         recipients = [other.place for other in self.words if other.kind is _Kind.RECIPIENT]
         places = [*(Place(number, -1) for number in channels), *recipients]
-        return not channels or word.text in _PREFERRED_TYPES or min(places) < word.place
+        return not channels or word.text in USUAL_TYPES or min(places) < word.place
 
     def follows_empty_recipient(self, word: _Word) -> bool:
         """Whether a word stands where the recipient is missing: `to= shell` names a tool."""

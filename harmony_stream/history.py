@@ -68,10 +68,18 @@ class LastTurns:
     2
 
     Raises:
-        ValueError: the count is negative.
+        TypeError: the count is no int.
+        ValueError: it is negative.
     """
 
-    count: int = attrs.field(validator=attrs.validators.ge(0))
+    count: int = attrs.field()
+
+    @count.validator
+    def _check(self, _: object, value: object) -> None:
+        if type(value) is not int:
+            raise TypeError(f"LastTurns.count: {value!r} is not a whole number; give one from 0")
+        if value < 0:
+            raise ValueError(f"LastTurns.count: {value} is below 0; give a number from 0")
 
 
 Policy: TypeAlias = HistoryPolicy | LastTurns

@@ -35,9 +35,10 @@ def official_vocabulary_file(tmp_path_factory) -> Path:
 
 
 def pytest_configure():
-    # A shell starts what runs in the background with the interrupt ignored, and what is started
-    # from there inherits that. Tests that interrupt a program start it from here.
+    # A shell starts what runs in the background with the interrupt ignored, nohup with the hangup,
+    # and what is started from there inherits that. Tests that end a program start it from here.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def pytest_sessionfinish(session):

@@ -588,10 +588,34 @@ def test_output_that_cannot_be_written_is_told_in_one_line(log, capsys):
     assert capsys.readouterr().err == expected
 
 
-def test_a_closed_standard_output_is_no_crash(log, monkeypatch):
+COMMANDS_THAT_PRINT = [["replay"], ["check"], ["stats"], ["convert", "--to", "chat", "-o", "-"]]
+
+
+@pytest.mark.parametrize("words", COMMANDS_THAT_PRINT)
+def test_a_closed_standard_output_is_output_that_cannot_be_written(words, log, monkeypatch, capsys):
     monkeypatch.setattr(sys, "stdout", None)
-    assert cli.main(["replay", log(TOKENS)]) == 0
+    assert cli.main([*words, log(TOKENS)]) == 2
+    with contextlib.suppress(OSError):
+        sys.stdout.close()
+    assert "the output: Bad file descriptor\n" in capsys.readouterr().err
+
+
+def test_who_prints_nothing_needs_no_standard_output(log, monkeypatch, tmp_path):
+    monkeypatch.setattr(sys, "stdout", None)
+    out = tmp_path / "out"
+    assert cli.main(["convert", "--to", "chat", "-o", str(out), log(TOKENS)]) == 0
     sys.stdout.close()
+    assert out.exists()
+
+
+@pytest.mark.parametrize("words", COMMANDS_THAT_PRINT)
+def test_a_closed_standard_error_changes_nothing(words, log, monkeypatch, capsys):
+    cli.main([*words, log(TOKENS)])
+    expected = capsys.readouterr().out
+    monkeypatch.setattr(sys, "stderr", None)
+    assert cli.main([*words, log(TOKENS)]) == 0
+    sys.stderr.close()
+    assert capsys.readouterr().out == expected
 
 
 def test_the_module_is_the_command(monkeypatch, log, capsys):

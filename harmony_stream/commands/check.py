@@ -185,7 +185,7 @@ def _take_in(findings: Findings, records: list[LogRecord], faults: dict[int, lis
     """Count malformed records, and keep the worst."""
     findings.malformed = len(faults)
     for kinds in faults.values():
-        findings.kinds.update(set(kinds))
+        findings.kinds.update(list(dict.fromkeys(kinds)))
     worst = heapq.nlargest(_WORST, faults, key=lambda row: len(faults[row]))
     findings.worst = [
         Bad(place_of(records[row]), len(faults[row]), _reason(records[row], faults[row][0]))

@@ -158,6 +158,8 @@ def _choose(schema: Any, options: Options) -> _Columns:
     scalars = [field.name for field in schema if _is_scalar(types, field.type)]
     named = [name for name in ID_FIELDS if name in lists]
     others = [name for name in lists if name not in PROMPT_FIELDS]
+    if options.ids is None and not named and len(others) > 1:
+        raise ValueError(f"which column holds the ids? There are {', '.join(others)}: name one")
     ids = options.ids or next(iter(named or others), None)
     if ids is None or ids not in lists:
         raise ValueError(_no_column(ids, schema))

@@ -11,12 +11,14 @@ import attrs
 
 from harmony_stream.adapters.routing import CALLS, Kind, route
 from harmony_stream.adapters.turn import closing
-from harmony_stream.parsing.events import Event, Malformed
+from harmony_stream.header import USUAL_TYPES
+from harmony_stream.parsing.events import Event, Malformed, MessageStart
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable
 
     from harmony_stream.adapters import Chunk
+    from harmony_stream.header import Header
 
 _Thing = TypeVar("_Thing")
 
@@ -35,7 +37,23 @@ def shown(event: Event) -> Chunk | None:
     """
     if isinstance(event, Malformed):
         return _without_words(event)
-    return event.to_dict() if route(event.header).kind in _SHOWN else None
+    if route(event.header).kind not in _SHOWN:
+        return None
+    if isinstance(event, MessageStart):
+        event = attrs.evolve(event, header=_without_words_of_thought(event.header))
+    return event.to_dict()
+
+
+def _without_words_of_thought(header: Header) -> Header:
+    """The header without a channel or a type that may be words of a thought.
+
+    A thought whose `<|message|>` is missing ends up in the header that comes next.
+    """
+    channel = header.channel if header.is_known_channel else None
+    is_usual = header.data_type in USUAL_TYPES
+    return attrs.evolve(
+        header, channel=channel, content_type=header.content_type if is_usual else None
+    )
 
 
 def _without_words(event: Malformed) -> Chunk:

@@ -103,6 +103,14 @@ def test_a_log_in_which_all_is_well_has_status_0(log, capsys):
     }
 
 
+def test_kinds_are_in_the_order_in_which_they_were_found(log, capsys):
+    faults = tokens_of("stray<|channel|>final to= x y<|message|>Yes<|channel|><|message|>No<|end|>")
+    _, found = findings(capsys, log(faults))
+    kinds = [kind for row in parse_batch([faults])["problems"] for kind in row]
+    assert list(found["kinds"]) == list(dict.fromkeys(kinds))
+    assert len(found["kinds"]) > 2
+
+
 @pytest.mark.parametrize(
     ("row", "status", "counts"),
     [

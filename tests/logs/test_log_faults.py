@@ -460,6 +460,12 @@ BAD_COLUMNS = [
     ("no list", pa.table({"a": ["x"]}), {}, "no column of lists of integers; there are a (string)"),
     ("another", pa.table({"a": ["x"]}), {"ids": "a"}, "no column a of lists of integers; there"),
     ("lengths", pa.table({"a": [[5]]}), {"lengths": "n"}, "no column n of integers; there are a"),
+    (
+        "several",
+        pa.table({"a": [[5]], "b": [[6]]}),
+        {},
+        "which column holds the ids? There are a, b: name one",
+    ),
     ("texts", pa.table({"ids": [["a"]]}), {}, "no column of lists of integers; there are ids (li"),
 ]
 
