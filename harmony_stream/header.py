@@ -25,11 +25,24 @@ if TYPE_CHECKING:
 KNOWN_CHANNELS = ("analysis", "commentary", "final")
 KNOWN_ROLES = tuple(role.value for role in Role)
 CONSTRAIN_MARKER = "<|constrain|>"
-# Recipients that are not tools: the model addresses itself, everybody, another role than a tool's,
-# or a channel.
-NOT_TOOLS = (None, "assistant", "all", "user", "developer", "system", *KNOWN_CHANNELS)
+# Recipients that are not tools: the model addresses itself, everybody, nobody, another role than a
+# tool's, or a channel.
+_NOT_TOOLS = {"assistant", "all", "none", "user", "developer", "system", *KNOWN_CHANNELS}
 # Of these, the ones that hide what is on a channel which is visible by itself.
-_PRIVATE = ("assistant", "all")
+_PRIVATE = ("assistant", "all", "analysis")
+
+
+def is_tool(recipient: str | None) -> bool:
+    """Whether a recipient can be a tool; letter case, and punctuation around it, say nothing.
+
+    >>> is_tool("functions.f"), is_tool("assistant"), is_tool("User."), is_tool("user:bob")
+    (True, False, False, False)
+    """
+    return recipient is not None and _addressee(recipient) not in _NOT_TOOLS
+
+
+def _addressee(recipient: str) -> str:
+    return recipient.strip("./+-").partition(":")[0].casefold()
 
 
 @attrs.frozen
@@ -70,7 +83,7 @@ class Header:
     @property
     def is_tool_call(self) -> bool:
         """Whether the assistant calls a tool. The channel says nothing about it."""
-        return self.role is Role.ASSISTANT and self.recipient not in NOT_TOOLS
+        return self.role is Role.ASSISTANT and is_tool(self.recipient)
 
     @property
     def is_visible(self) -> bool:
@@ -78,11 +91,12 @@ class Header:
 
         The answer is visible whomever it addresses, as long as that is not a tool.
         """
-        if self.role is not Role.ASSISTANT or self.recipient not in NOT_TOOLS:
+        if self.role is not Role.ASSISTANT or is_tool(self.recipient):
             return False
         if self.channel == "final":
             return True
-        return self.channel in ("commentary", None) and self.recipient not in _PRIVATE
+        is_private = _addressee(self.recipient or "") in _PRIVATE
+        return self.channel in ("commentary", None) and not is_private
 
     @property
     def is_reasoning(self) -> bool:
@@ -189,8 +203,8 @@ class HeaderReading(NamedTuple):
     left: tuple[LeftWord, ...] = ()
 
 
-# Names are letters, digits and _ . / + : - (and the characters that stand for broken bytes).
-_NAME = re.compile(r"[\w./+:\ufffd\udc80-\udcff-]+")
+# Names are letters, digits and _ $ . / + : - (and the characters that stand for broken bytes).
+_NAME = re.compile(r"[\w$./+:\ufffd\udc80-\udcff-]+")
 # A type is a name that begins and ends with a letter or a digit: `write:` is the start of a
 # sentence.
 _TYPE = re.compile(
@@ -198,7 +212,7 @@ _TYPE = re.compile(
     r"(?:[\w./+:\ufffd\udc80-\udcff-]*(?:[^\W_]|[\ufffd\udc80-\udcff]))?"
 )
 _WORD = re.compile(r"\S+")
-_RECIPIENT = re.compile(r"to=([\w./+:\ufffd\udc80-\udcff-]*)")
+_RECIPIENT = re.compile(r"to=([\w$./+:\ufffd\udc80-\udcff-]*)")
 # A channel word is kept whole, however odd (`commentary?`), unless what is glued to a known channel
 # can only be content.
 _GLUED_CONTENT = re.compile(
@@ -206,9 +220,11 @@ _GLUED_CONTENT = re.compile(
 )
 # A role with a colon: only a name may be glued to it. What cannot be one is a word of its own.
 _ROLE_AND_NAME = re.compile(
-    rf"(?i:{'|'.join(KNOWN_ROLES)})(?=:)(?::[\w./+:\ufffd\udc80-\udcff-]+)?"
+    rf"(?i:{'|'.join(KNOWN_ROLES)})(?=:)(?::[\w$./+:\ufffd\udc80-\udcff-]+)?"
 )
-_REPEATED_ROLE = re.compile(rf"({'|'.join(KNOWN_ROLES)})\1*({'|'.join(KNOWN_CHANNELS)})?")
+_REPEATED_ROLE = re.compile(
+    rf"({'|'.join(KNOWN_ROLES)})\1*(?::?({'|'.join(KNOWN_CHANNELS)})[:.]?)?"
+)
 USUAL_TYPES = ("json", "code")
 
 
@@ -329,8 +345,11 @@ class _Reader:
     def read(self) -> HeaderReading:
         self.drop_given_role()
         self.drop_repeated_channels()
+        self.take_channel_for_type()
         if not self.closed:
             self.cut_at_name()
+            self.cut_at_glued_content()
+            self.cut_at_lone_word()
             self.cut_at_first_bare_word()
         channel = self.last_of(_Kind.CHANNEL, Section.CHANNEL, FaultKind.DUPLICATE_CHANNEL)
         recipient = self.last_recipient()
@@ -392,10 +411,22 @@ class _Reader:
         if all(run.section is not Section.CHANNEL for run in self.runs):
             return
         for section in Section if self.closed else (Section.ROLE,):
-            bare = [word for word in self.bare_words() if word.section is section]
-            if len(bare) == 1 and _is_channel_word(bare[0]):
-                self.words.remove(bare[0])
-                self.report(FaultKind.DUPLICATE_CHANNEL, bare[0].place, bare[0].text)
+            for kind in (_Kind.BARE, _Kind.CONSTRAIN):
+                words = [
+                    each for each in self.words if (each.kind, each.section) == (kind, section)
+                ]
+                if len(words) == 1 and _is_channel_word(words[0]):
+                    self.words.remove(words[0])
+                    self.report(FaultKind.DUPLICATE_CHANNEL, words[0].place, words[0].text)
+
+    def take_channel_for_type(self) -> None:
+        """Without `<|channel|>`, a channel's name behind `<|constrain|>` is the channel."""
+        if not self.closed or any(run.section is Section.CHANNEL for run in self.runs):
+            return
+        for word in self.words:
+            if word.kind is _Kind.CONSTRAIN and _is_channel_word(word):
+                channel = word._replace(kind=_Kind.CHANNEL, text=word.text.lower())
+                self.words[self.words.index(word)] = channel
 
     def bare_words(self) -> list[_Word]:
         return [word for word in self.words if word.kind is _Kind.BARE]
@@ -413,6 +444,30 @@ class _Reader:
             role = word.text.partition(":")[0]
             self.words[self.words.index(word)] = word._replace(text=role)
             self.cut_at(word.place._replace(offset=word.place.offset + len(role)))
+
+    def cut_at_glued_content(self) -> None:
+        """What is glued to a known channel is content if no `<|message|>` came: `final42`."""
+        word = next((word for word in reversed(self.words) if word.kind is _Kind.CHANNEL), None)
+        if word is None or word.text in KNOWN_CHANNELS:
+            return
+        if channel := next(filter(word.text.startswith, KNOWN_CHANNELS), None):
+            self.words[self.words.index(word)] = word._replace(text=channel)
+            self.cut_at(word.place._replace(offset=word.place.offset + len(channel)))
+
+    def cut_at_lone_word(self) -> None:
+        """The word at which a header breaks off is content, unless it can be what it stands for.
+
+        Behind `<|channel|>`, that is the beginning of a known channel; behind `<|constrain|>`, the
+        beginning of a usual type, and any type of a call.
+        """
+        word = self.words[-1] if self.words else None
+        if word is None or word.place.run != len(self.runs) - 1:
+            return
+        is_call = any(other.kind is _Kind.RECIPIENT for other in self.words)
+        expected = {_Kind.CHANNEL: KNOWN_CHANNELS, _Kind.CONSTRAIN: () if is_call else USUAL_TYPES}
+        allowed = expected.get(word.kind)
+        if allowed and not any(name.startswith(word.text) for name in allowed):
+            self.cut_at(word.place)
 
     def cut_at_first_bare_word(self) -> None:
         if bare := self.bare_words():
@@ -473,7 +528,9 @@ class _Reader:
     def refuses(self, word: _Word, channel: str | None, recipient: str | None) -> bool:
         """Whether a word in the role's place is neither a role nor the name of a tool."""
         is_name = _NAME.fullmatch(word.text) and not _is_channel_word(word)
-        may_be_tool = is_name and channel != "final" and recipient in NOT_TOOLS
+        may_be_tool = is_name and channel != "final" and not is_tool(recipient)
+        if recipient is None and word.text.lower().startswith(Role.ASSISTANT.value):
+            may_be_tool = False  # the assistant, and what it says glued to its role
         if not self.closed:  # a lone word is text: only more of a header makes a name of it
             may_be_tool = may_be_tool and (channel or recipient) is not None
         return not (is_role_word(word.text) or may_be_tool)
@@ -486,18 +543,21 @@ class _Reader:
         if word is None:
             return self.read_absent_role(channel)
         if known := _known_role(word.text):
+            if self.is_channel_for_name(known[1], channel):
+                self.report(FaultKind.UNKNOWN_ROLE, word.place, word.text)
+                return known[0], _name_of(known[0]), _channel_in(str(known[1]))
             return *known, channel or self.channel_behind_role()
         if self.is_channel_in_place_of_role(word):
             self.report(FaultKind.UNKNOWN_ROLE, word.place, word.text)
-            return self.given_role, self.given_name, word.text
+            return self.given_role, self.given_name, _channel_in(word.text)
         if glued := _REPEATED_ROLE.fullmatch(word.text.lower()):
             self.report(FaultKind.UNKNOWN_ROLE, word.place, word.text)
             role = Role(glued[1])
-            return role, _name_of(role), channel or (glued[2] if self.closed else None)
+            return role, _name_of(role), channel or glued[2]
         if self.refuses(word, channel, recipient):
             self.report(FaultKind.UNKNOWN_ROLE, word.place, word.text)
             if not _is_channel_word(word):
-                self.left.append(word)
+                self.left.append(_without_role(word))
             return self.given_role, self.given_name, channel
         return Role.TOOL, _readable(word.text), channel
 
@@ -508,7 +568,7 @@ class _Reader:
             return None
         self.words.remove(bare)
         self.report(FaultKind.UNPARSED_HEADER_TEXT, bare.place, bare.text)
-        return bare.text
+        return _channel_in(bare.text)
 
     def read_absent_role(self, channel: str | None) -> tuple[Role, str | None, str | None]:
         """The given role; a first word that repeats it, or that names the channel, is no type."""
@@ -522,7 +582,7 @@ class _Reader:
             return role, name, channel
         glued = _REPEATED_ROLE.fullmatch(first.text.lower())
         if self.is_channel_in_place_of_role(first):
-            channel = first.text
+            channel = _channel_in(first.text)
         elif glued and glued[1] == role.value:
             channel = channel or glued[2]
         else:
@@ -534,10 +594,14 @@ class _Reader:
     def is_channel_in_place_of_role(self, word: _Word) -> bool:
         return (
             self.closed
-            and word.text in KNOWN_CHANNELS
+            and _channel_in(word.text) is not None
             and word.section is Section.ROLE
             and all(run.section is not Section.CHANNEL for run in self.runs)
         )
+
+    def is_channel_for_name(self, name: str | None, channel: str | None) -> bool:
+        """Whether `assistant:analysis` names the channel, not an author."""
+        return self.closed and channel is None and _channel_in(name or "") is not None
 
     def read_type(self) -> str | None:
         constrain = self.last_of(_Kind.CONSTRAIN, Section.CONSTRAIN, FaultKind.DUPLICATE_CONSTRAIN)
@@ -621,6 +685,21 @@ def is_role_word(word: str) -> bool:
     (True, False)
     """
     return bool(_known_role(word) or _REPEATED_ROLE.fullmatch(word.lower()))
+
+
+def _channel_in(text: str) -> str | None:
+    """The known channel that a word means where no channel is due: also `Analysis`, `analysis:`."""
+    channel = text.rstrip(".:").lower()
+    return channel if channel in KNOWN_CHANNELS else None
+
+
+def _without_role(word: _Word) -> _Word:
+    """What is glued to the role of the assistant, without that role."""
+    role = Role.ASSISTANT.value
+    if not word.text.lower().startswith(role):
+        return word
+    place = word.place._replace(offset=word.place.offset + len(role))
+    return word._replace(text=word.text[len(role) :], place=place)
 
 
 def _is_channel_word(word: _Word) -> bool:

@@ -14,12 +14,15 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 import attrs
 
 from harmony_stream.adapters.names import FUNCTIONS, bare_name, declared_name
-from harmony_stream.header import Header
+from harmony_stream.header import KNOWN_CHANNELS, Header
 from harmony_stream.messages import Role
+from harmony_stream.parsing.states import State
 from harmony_stream.vocabulary import FormattingToken
 
 if TYPE_CHECKING:
     from collections.abc import Collection
+
+    from harmony_stream.parsing.events import Malformed
 
 Place: TypeAlias = Literal["content", "reasoning"]
 
@@ -142,37 +145,39 @@ _THOUGHT_IN_PLACE_OF_ROLE = re.compile(
 )
 
 
-def stray_route(
-    words: str, header_text: str, header: Header | None, unlabelled: Unlabelled
-) -> Route:
+def stray_route(fault: Malformed, header: Header | None, unlabelled: Unlabelled) -> Route:
     """Where text outside of messages goes: where text without a channel goes.
 
     Words in a header behind the name of a channel that is hidden are hidden too, and so are those
     of a message that its recipient hides: they are most likely its text.
 
     Args:
-        words: the text.
-        header_text: the header that they are in, as it was written; or any text.
-        header: of the message, if they are in one.
+        fault: with the text.
+        header: of the message in whose header the text stands, if it stands in one.
         unlabelled: where text goes that no known channel labels.
-
-    >>> stray_route("Let me look.", "Let me look.<|channel|>analysis", None, Unlabelled()).kind
-    <Kind.TEXT: 'text'>
-    >>> stray_route("Let me look.", "<|channel|>analysis Let me look.", None, Unlabelled()).kind
-    <Kind.REASONING: 'reasoning'>
     """
-    is_reasoning = header is not None and header.is_reasoning
-    if header and is_reasoning and attrs.evolve(header, recipient=None).is_visible:
-        return Route(Kind.REASONING)
-    wanted = set(words.split())
+    if header is not None and route(header, (), unlabelled).kind is Kind.REASONING:
+        is_behind_channel = fault.error.state != State.ROLE
+        if is_behind_channel or attrs.evolve(header, recipient=None).is_visible:
+            return Route(Kind.REASONING)
+    words, header_text = fault.text.split(), fault.error.header_text
     role_section, *sections = header_text.split(FormattingToken.CHANNEL)
-    in_place_of_role = _THOUGHT_IN_PLACE_OF_ROLE.findall(role_section)
-    for section in in_place_of_role + sections:
-        channel, *behind = section.split() or [""]
-        hidden = route(Header(Role.ASSISTANT, None, channel), (), unlabelled)
-        if hidden.kind is Kind.REASONING and wanted.intersection(behind):
-            return hidden
+    for section in _THOUGHT_IN_PLACE_OF_ROLE.findall(role_section) + sections:
+        hidden = _hidden_in(section, unlabelled)
+        is_cut = bool(hidden) and header_text.endswith("…")  # by who quoted it
+        if is_cut or any(word in hidden for word in words):
+            return Route(Kind.REASONING)
     return route(Header(Role.ASSISTANT), (), unlabelled)
+
+
+def _hidden_in(section: str, unlabelled: Unlabelled) -> str:
+    """What is hidden of a section: what is behind a hidden channel, or glued to a known one."""
+    word, *behind = section.split(None, 1) or [""]
+    channel = next(filter(word.lower().startswith, KNOWN_CHANNELS), None)
+    found = route(Header(Role.ASSISTANT, None, channel or word), (), unlabelled)
+    if found.kind is not Kind.REASONING:
+        return ""
+    return section if channel else "".join(behind)
 
 
 def tool_route(recipient: str, tools: Collection[str] = ()) -> Route:

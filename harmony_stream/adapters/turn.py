@@ -454,7 +454,7 @@ class Turn(ClientStream):
         is_of_others = header is not None and header.role is not Role.ASSISTANT
         if is_of_others or not stray.text:
             return []
-        found = stray_route(stray.text, fault.error.header_text, header, self._unlabelled)
+        found = stray_route(fault, header, self._unlabelled)
         self._enter(_BARE, found, fault.stop)
         chunks = self._start(found)
         delta = ContentDelta(_BARE, 0, stray.text, fault.start, fault.stop)

@@ -434,16 +434,16 @@ class Machine:
         if self._opening is Opening.IMPLIED:
             coming = self._expected_start(end)
             return ([self._with_left(coming, left)], []) if left else ([], _fed([coming]))
-        before: list[Event] = []
-        behind: list[Event] = []
         header = self._header_text()
-        for fault in judgement.faults:
-            event = self._header_fault(fault, end, header)
-            if left and not before and (fault.item, fault.offset) == judgement.left[0][:2]:
-                before.append(self._with_left(event, left))
-            else:
-                behind.append(event)
-        return before, _fed(behind)
+        found = [self._header_fault(fault, end, header) for fault in judgement.faults]
+        if not left:
+            return [], _fed([*found])
+        number = max(
+            number
+            for number, fault in enumerate(judgement.faults)
+            if fault.kind in _OF_LEFT_WORDS and (fault.item, fault.offset) <= left[0][:2]
+        )
+        return [self._with_left(found.pop(number), left)], _fed([*found])
 
     def _with_left(self, fault: Malformed, left: list[LeftText]) -> Malformed:
         """The fault with the left-over words that were fed, and their span."""
@@ -510,6 +510,10 @@ class Machine:
 
     def _header_text(self) -> str:
         return quote(self._vocabulary, self._items)
+
+
+# Each left-over word is in one of these, which stands where the first of its words does.
+_OF_LEFT_WORDS = (FaultKind.UNKNOWN_ROLE, FaultKind.UNPARSED_HEADER_TEXT)
 
 
 def _fed(events: list[Event]) -> list[Event]:

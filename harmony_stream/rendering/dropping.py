@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harmony_stream.header import NOT_TOOLS
+from harmony_stream.header import is_tool
 from harmony_stream.messages import Role
 
 if TYPE_CHECKING:
@@ -37,12 +37,12 @@ def analysis_cutoff(headers: Sequence[tuple[Role, str | None]]) -> int:
 
 def goes_with_its_turn(role: Role, channel: str | None, recipient: str | None) -> bool:
     """Whether a message goes once its turn is finished: the assistant's analysis, unless a call."""
-    return channel == "analysis" and role is Role.ASSISTANT and recipient in NOT_TOOLS
+    return channel == "analysis" and role is Role.ASSISTANT and not is_tool(recipient)
 
 
 def finishes_its_turn(role: Role, channel: str | None, recipient: str | None) -> bool:
     """Whether a turn is finished, if this is the assistant's last message in it: its answer."""
-    return channel == "final" and role is Role.ASSISTANT and recipient in NOT_TOOLS
+    return channel == "final" and role is Role.ASSISTANT and not is_tool(recipient)
 
 
 def reasoning_of_finished_turns(messages: Iterable[Message]) -> list[int]:

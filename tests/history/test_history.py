@@ -160,7 +160,7 @@ def test_policies_go_by_their_names_too(policy):
 def test_an_unknown_policy_is_refused_as_is_a_negative_count():
     with pytest.raises(ValueError, match="'all' is not a valid HistoryPolicy"):
         messages_to_drop([], "all")
-    with pytest.raises(ValueError, match="LastTurns.count: -1 is below 0"):
+    with pytest.raises(ValueError, match=r"LastTurns\.count: -1 is below 0"):
         LastTurns(-1)
     for count in (1.5, True, "1"):
         with pytest.raises(TypeError, match="is not a whole number"):

@@ -157,7 +157,7 @@ HEADS = {
     "a channel twice": "<|channel|>analysis<|channel|>We should look<|message|>x<|end|>",
     "no message marker": "<|channel|>analysis We should look<|end|>",
     "a thought in the header of the answer": "<|channel|>analysis look<|channel|>final<|message|>",
-    "a thought in the header of a call": "<|channel|>analysis to=functions.f look<|message|>{}<|end|>",
+    "a thought in the header of a call": "<|channel|>analysis to=f look<|message|>{}<|end|>",
     "an unknown channel of a call": "<|channel|>look to=functions.f<|message|>{}<|end|>",
     "a channel without its marker": "analysis We should look<|message|>Secret<|end|>",
     "a channel glued to the role": "assistantanalysis We should look<|message|>Secret<|end|>",
