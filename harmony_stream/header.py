@@ -27,9 +27,9 @@ KNOWN_ROLES = tuple(role.value for role in Role)
 CONSTRAIN_MARKER = "<|constrain|>"
 # Recipients that are not tools: the model addresses itself, everybody, nobody, another role than a
 # tool's, or a channel.
-_NOT_TOOLS = {"assistant", "all", "none", "user", "developer", "system", *KNOWN_CHANNELS}
+_NOT_TOOLS = {"assistant", "self", "all", "none", "user", "developer", "system", *KNOWN_CHANNELS}
 # Of these, the ones that hide what is on a channel which is visible by itself.
-_PRIVATE = ("assistant", "all", "analysis")
+_PRIVATE = ("assistant", "self", "all", "analysis")
 
 
 def is_tool(recipient: str | None) -> bool:
@@ -450,7 +450,7 @@ class _Reader:
         word = next((word for word in reversed(self.words) if word.kind is _Kind.CHANNEL), None)
         if word is None or word.text in KNOWN_CHANNELS:
             return
-        if channel := next(filter(word.text.startswith, KNOWN_CHANNELS), None):
+        if channel := next(filter(word.text.lower().startswith, KNOWN_CHANNELS), None):
             self.words[self.words.index(word)] = word._replace(text=channel)
             self.cut_at(word.place._replace(offset=word.place.offset + len(channel)))
 

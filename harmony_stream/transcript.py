@@ -247,7 +247,9 @@ class Transcript:
         self._vocabulary = self._renderer.vocabulary
         self._special = frozenset(self._vocabulary.special_tokens.values())
         self._end = self._renderer.token(FormattingToken.END)
-        self._return = self._renderer.token(FormattingToken.RETURN)
+        ends = (FormattingToken.RETURN, FormattingToken.END_OF_TEXT)
+        kinds = self._vocabulary.formatting_tokens
+        self._ends_of_sample = frozenset(token for token, kind in kinds.items() if kind in ends)
 
         self._tokens: list[int] = []
         self._mask = bytearray()  # 1 for each sampled token
@@ -587,7 +589,7 @@ class Transcript:
         is_invented = is_after_return or (self._is_sampling and end.header.role is Role.TOOL)
         if not is_invented:
             self._calls.add(end.header)
-        self._has_returned |= end.end is EndKind.RETURN
+        self._has_returned |= end.end.ends_answer
         self._begin_message(stop)
         # Where the next message has cut this one off, that may lack its beginning.
         self._has_fault = end.end is EndKind.IMPLICIT
@@ -637,9 +639,9 @@ class Transcript:
 
     def _prompted(self, tokens: list[int]) -> list[int]:
         """Format guide, "Chat conversation format": `<|return|>` only ever ends a sample."""
-        if self._return not in tokens:
+        if self._ends_of_sample.isdisjoint(tokens):
             return tokens
-        return [self._end if token == self._return else token for token in tokens]
+        return [self._end if token in self._ends_of_sample else token for token in tokens]
 
     def _reads_without_fault(self, tokens: list[int]) -> bool:
         prompted = max(self._origin - self._pending, 0)

@@ -497,7 +497,7 @@ class Turn(ClientStream):
         self._stop = event.stop
         if event.end is EndKind.TRUNCATED:
             return []
-        self._reply.is_over = event.end is EndKind.RETURN and self._reply.has_begun
+        self._reply.is_over = event.end.ends_answer and self._reply.has_begun
         return self._close_message(route, event.complete or route.kind not in CALLS)
 
     def _fault(self, event: Malformed, logprobs: Sequence[LogProbability] | None) -> list[Chunk]:

@@ -10,33 +10,73 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harmony_stream.adapters.arguments import NO_ARGUMENTS, lack_arguments
-from harmony_stream.adapters.routing import route
+from harmony_stream.adapters.routing import CALLS, Kind, Unlabelled, route, stray_route
+from harmony_stream.header import Header
 from harmony_stream.messages import Role
 from harmony_stream.parsing.collect import BLANK_LINE
+from harmony_stream.parsing.events import ContentDelta, Malformed, MessageEnd, MessageStart
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
-    from harmony_stream.header import Header
+    from harmony_stream.parsing.events import Event
 
 
 class Said(NamedTuple):
-    """A message of a log.
+    """A message of a log, or text outside of any, which the header of its place has.
 
     Attributes:
         header: who said it, to whom.
         text: what.
         is_complete: whether its own end token ended it.
-        returned: whether that is `<|return|>`.
+        ends_answer: whether that is one that ends the answer.
     """
 
     header: Header
     text: str
     is_complete: bool
-    returned: bool
+    ends_answer: bool
 
 
 _FUNCTIONS = "functions."
+_THOUGHT = Header(Role.ASSISTANT, None, "analysis")
+
+
+def said_in(events: Iterable[Event]) -> Iterator[Said]:
+    """What events say, text outside of messages included.
+
+    Text in the header of a message of somebody else than the assistant is that one's.
+
+    >>> from harmony_stream.logs.batch import events_of
+    >>> [said.text for said in said_in(events_of([200008, 13225, 200007, 12194]))]
+    ['Hello', 'Hi']
+    """
+    held: list[Malformed] = []
+    texts: list[str] = []
+    for event in events:
+        match event:
+            case Malformed():
+                held += [event] if event.text.strip() else []
+            case MessageStart():
+                texts = []
+                for fault in held:
+                    is_in_header = event.start <= fault.start < event.stop
+                    yield _stray(fault, event.header if is_in_header else None)
+                held = []
+            case ContentDelta():
+                texts.append(event.text)
+            case MessageEnd():
+                ends_answer = event.end.ends_answer
+                yield Said(event.header, "".join(texts), event.complete, ends_answer)
+    for fault in held:
+        yield _stray(fault, None)
+
+
+def _stray(fault: Malformed, header: Header | None) -> Said:
+    if header is None or header.role is Role.ASSISTANT:
+        is_hidden = stray_route(fault, header, Unlabelled()).kind is Kind.REASONING
+        header = _THOUGHT if is_hidden else Header(Role.ASSISTANT)
+    return Said(header, fault.text, True, False)
 
 
 def chat_messages(messages: Iterable[Said]) -> list[dict[str, Any]]:
@@ -54,20 +94,21 @@ def chat_messages(messages: Iterable[Said]) -> list[dict[str, Any]]:
     chat: list[dict[str, Any]] = []
     last_calls: dict[str, str] = {}
     number = 0
-    has_returned = False
+    has_answered = False
     for said in messages:
         header, text = said.header, said.text
         if header.role is not Role.ASSISTANT:
             chat.append(_other(header, text, last_calls))
             continue
-        if not chat or chat[-1]["role"] != "assistant" or has_returned:
+        if not chat or chat[-1]["role"] != "assistant" or has_answered:
             chat.append({"role": "assistant", "content": ""})
-        has_returned = said.returned
-        if header.is_tool_call:
+        has_answered = said.ends_answer
+        kind = route(header).kind
+        if kind in CALLS:
             last_calls[str(header.recipient)] = call_id = f"call_{number}"
             number += 1
             chat[-1].setdefault("tool_calls", []).append(_call(said, call_id))
-        elif header.is_reasoning:
+        elif kind is Kind.REASONING:
             chat[-1]["thinking"] = _joined(chat[-1].get("thinking", ""), text)
         else:
             chat[-1]["content"] = _joined(chat[-1]["content"], text)

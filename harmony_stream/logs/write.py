@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from harmony_stream.header import Header
 from harmony_stream.logs.batch import COLUMNS, arrow_schema, events_of, to_arrow
-from harmony_stream.logs.chat import Said, chat_messages
+from harmony_stream.logs.chat import Said, chat_messages, said_in
 from harmony_stream.logs.extras import need
 from harmony_stream.messages import Role
 from harmony_stream.parsing.events import EndKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     import pyarrow as pa  # type: ignore[import-untyped]
 
@@ -66,7 +66,12 @@ def chat_lines(batch: Batch) -> bytes:
 
 
 def _chat(record: LogRecord, rows: list[dict[str, Any]]) -> dict[str, Any]:
-    said = [_said(row) for row in rows if row["index"] is not None]
+    is_whole = all(row["index"] is not None or not row["text"].strip() for row in rows)
+    said: Iterable[Said]
+    if is_whole:
+        said = [_said(row) for row in rows if row["index"] is not None]
+    else:  # the columns do not say where text outside of messages belongs
+        said = said_in(events_of(record.completion))
     problems = [problem for row in rows for problem in row["problems"]]
     is_complete = bool(rows) and all(row["complete"] for row in rows)
     return place_of(record) | {
@@ -77,7 +82,7 @@ def _chat(record: LogRecord, rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _said(row: Mapping[str, Any]) -> Said:
-    return Said(header_of(row), row["text"], row["complete"], row["end"] == EndKind.RETURN)
+    return Said(header_of(row), row["text"], row["complete"], EndKind(row["end"]).ends_answer)
 
 
 def header_of(row: Mapping[str, Any]) -> Header:

@@ -62,7 +62,8 @@ class Completion:
         events: all of them, adjacent text joined.
 
     These four hold all that was sampled. The properties below count only what came up to the first
-    `<|return|>`, which ends sampling; what an engine samples after it is in `after_return`. (A
+    `<|return|>` (or `<|endoftext|>`), which ends sampling; what an engine samples after it is in
+    `after_return`. (A
     `<|call|>` ends sampling too, but a log of an agent's loop goes on after it with the result.)
     Where several messages become one text, a blank line is between them.
 
@@ -111,7 +112,7 @@ class Completion:
 
     @property
     def after_return(self) -> tuple[Message, ...]:
-        """The messages that were sampled after `<|return|>`: they are no part of the answer."""
+        """The messages that were sampled after the end of the answer: they are no part of it."""
         return self.messages[_count_of_answer(self.ends) :]
 
     def _answered(self) -> Iterator[tuple[Message, MessageEnd]]:
@@ -132,14 +133,14 @@ class Completion:
 
 
 def _count_of_answer(ends: tuple[MessageEnd, ...]) -> int:
-    """How many messages came up to the first `<|return|>`.
+    """How many messages came up to the first `<|return|>` or `<|endoftext|>`.
 
     A prompt's message may end in any way: only what the assistant has sampled ends sampling.
     """
     has_spoken = False
     for count, end in enumerate(ends, 1):
         has_spoken |= end.role is Role.ASSISTANT
-        if has_spoken and end.end is EndKind.RETURN:
+        if has_spoken and end.end.ends_answer:
             return count
     return len(ends)
 

@@ -47,6 +47,15 @@ class EndKind(StrEnum):
     TRUNCATED = "truncated"
     """The stream ended."""
 
+    @property
+    def ends_answer(self) -> bool:
+        """Whether the model has answered, so that what is sampled behind it is no part of that.
+
+        >>> EndKind.RETURN.ends_answer, EndKind.CALL.ends_answer
+        (True, False)
+        """
+        return self is EndKind.RETURN or self is EndKind.END_OF_TEXT
+
 
 class _OfMessage:
     """What the events of a message have in common: what is asked for most of their header."""
