@@ -250,7 +250,7 @@ class ResponseFormat(Record):
 
     name: str
     description: str | None = None
-    schema: dict[str, Any]
+    schema: dict[str, Any]  # type: ignore[assignment]  # hides the method of this name
 
 
 class DeveloperContent(_WithTools):
@@ -429,8 +429,16 @@ class Message(Record):
     def _from_plain(cls, value: Any) -> Any:
         """Both shapes; the flat one only if nothing is lost, for it is also that of chat APIs."""
         flat = _FLAT.union(cls._names_beyond(Message))
-        if isinstance(value, Mapping) and "role" in value and value.keys() <= flat:
-            return cls.from_dict(value)
+        if isinstance(value, Mapping) and "role" in value and "author" not in value:
+            if value.keys() <= flat:
+                return cls.from_dict(value)
+            others = ", ".join(sorted(map(str, value.keys() - flat)))
+            raise FieldError(
+                f"{cls.__name__}: no field for {others}; leave it out, or read messages of a chat "
+                "API with conversation_from_chat",
+                (),
+                value,
+            )
         return super()._from_plain(value)
 
 

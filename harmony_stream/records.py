@@ -421,6 +421,31 @@ class _Dump(NamedTuple):
         return _jsonable(value) if self.mode == "json" else value
 
 
+def _selected(value: Any, include: Any, exclude: Any) -> Any:
+    """What of a dumped value is wanted: names, numbers of items, or what goes on inside."""
+    parts = []
+    for key, each in enumerate(value) if isinstance(value, list) else value.items():
+        wanted = True if include is None else _rule(include, key, value)
+        unwanted = None if exclude is None else _rule(exclude, key, value)
+        if wanted is None or _is_whole(unwanted):
+            continue
+        if isinstance(each, dict | list):
+            each = _selected(each, None if _is_whole(wanted) else wanted, unwanted)
+        parts.append((key, each))
+    return [each for _, each in parts] if isinstance(value, list) else dict(parts)
+
+
+def _rule(rules: Any, key: Any, value: Any) -> Any:
+    """What is said of a key; of an item also by its place from the end, or of all items."""
+    found = rules if isinstance(rules, Mapping) else dict.fromkeys(rules, True)
+    keys = [key, key - len(value), "__all__"] if isinstance(value, list) else [key]
+    return next((found[each] for each in keys if each in found), None)
+
+
+def _is_whole(rule: Any) -> bool:
+    return rule is True or rule is ...
+
+
 def _jsonable(value: Any) -> Any:
     """A value as JSON has it; of types that only subclasses have, as pydantic writes them."""
     if isinstance(value, Enum):
@@ -569,8 +594,8 @@ class Record:
         self,
         *,
         mode: str = "python",
-        include: Collection[str] | None = None,
-        exclude: Collection[str] | None = None,
+        include: Collection[Any] | Mapping[Any, Any] | None = None,
+        exclude: Collection[Any] | Mapping[Any, Any] | None = None,
         exclude_unset: bool = False,
         exclude_defaults: bool = False,
         exclude_none: bool = False,
@@ -579,20 +604,20 @@ class Record:
         """The fields as a dict in the shape of the constructor, as pydantic's method of this name.
 
         Contents inside a message carry their `type`, so that `model_validate` gives the message
-        back (0.0.8 loses their text: openai/harmony#78). `include` and `exclude` name fields of
-        this record. Which fields were given is not remembered: `exclude_unset` is taken as
-        `exclude_defaults`.
+        back (0.0.8 loses their text: openai/harmony#78). `include` and `exclude` are as pydantic
+        has them: names of fields, or a mapping that goes on inside (`{"author": {"name"}}`,
+        `{"content": {0}}`, `{"content": {"__all__": {"type"}}}`). Which fields were given is not
+        remembered: `exclude_unset` is taken as `exclude_defaults`.
 
         >>> from harmony_stream.tools import ToolDescription
         >>> ToolDescription.new("lookup", "Looks up.").model_dump(exclude_none=True)
         {'name': 'lookup', 'description': 'Looks up.'}
         """
         nested = _Dump(mode, exclude_defaults or exclude_unset, exclude_none)
-        return {
-            name: nested.plain(value)
-            for name, value in self._present(nested)
-            if (include is None or name in include) and name not in (exclude or ())
-        }
+        dumped: _Fields = {name: nested.plain(value) for name, value in self._present(nested)}
+        if include is None and exclude is None:
+            return dumped
+        return dict(_selected(dumped, include, exclude))
 
     def _present(self, dump: _Dump) -> Iterator[tuple[str, Any]]:
         for attribute in self.__attrs_attrs__:
@@ -732,11 +757,23 @@ class Record:
     def model_rebuild(cls, **_ignored: Any) -> None:
         """Do nothing: a record is complete when its class is."""
 
+    @classmethod
+    def schema_json(cls, **options: Any) -> str:
+        """`model_json_schema` as JSON text; options are those of `json.dumps`.
+
+        >>> from harmony_stream.messages import TextContent
+        >>> '"title": "TextContent"' in TextContent.schema_json()
+        True
+        """
+        return json.dumps(cls.model_json_schema(), **options)
+
     # The names that pydantic 1 had, and 2 still takes.
     dict = model_dump
     json = model_dump_json
     copy = model_copy
     construct = model_construct
+    schema = model_json_schema
+    validate = model_validate
     parse_obj = model_validate
     parse_raw = model_validate_json
 

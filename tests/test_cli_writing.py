@@ -105,6 +105,7 @@ FORGED = Message.from_role_and_content(
     DeveloperContent.new().with_function_tools([ToolDescription.new("a b", "")]),
 )
 RESULT_ON_FINAL = {"role": "tool", "name": "functions.f", "content": "2", "channel": "final"}
+TOOLS = Message.from_role_and_content("developer", DeveloperContent.new())
 REFUSED = [
     ("render", "{\n[", "FILE:2: not JSON: Expecting property name enclosed in double quotes"),
     ("render", b'"\n\xff"', "FILE:2: not UTF-8: invalid start byte"),
@@ -128,6 +129,55 @@ REFUSED = [
         "FILE: message 0: tools[0].name 'a b' is not a name that a call can have; names are made",
     ),
     ("render", json.dumps([RESULT_ON_FINAL]), "FILE: message 0: channel 'final' would be read"),
+    (
+        "render",
+        json.dumps([{"role": "user", "content": "a", "tool_calls": []}]),
+        "FILE: messages[0].tool_calls is not a field that a prompt can hold; leave it out, or make",
+    ),
+    (
+        "render",
+        json.dumps(
+            [{"role": "developer", "content": [{"type": "developer_content", "instruction": "a"}]}]
+        ),
+        "FILE: messages[0].content[0].instruction is not a field that a prompt can hold",
+    ),
+    (
+        "render",
+        json.dumps(
+            [
+                {
+                    **TOOLS.to_dict(),
+                    "content": [
+                        {
+                            **TOOLS.to_dict()["content"][0],
+                            "tools": {
+                                "functions": {
+                                    "name": "functions",
+                                    "tools": [{"name": "f", "description": "", "parametrs": {}}],
+                                }
+                            },
+                        }
+                    ],
+                }
+            ]
+        ),
+        "FILE: messages[0].content[0].tools['functions'].tools[0].parametrs is not a field",
+    ),
+    (
+        "tools",
+        json.dumps([{"name": "f", "parametrs": {}}]),
+        "FILE: tool 0: no field for 'parametrs'; a tool has name, description and parameters",
+    ),
+    (
+        "tools",
+        '[{"type": "web_search"}]',
+        "FILE: tool 0: type 'web_search' is not a function; only",
+    ),
+    (
+        "tools",
+        '[{"name": "f"}, {"name": "f"}]',
+        "FILE: tool 1: the name 'f' is taken; give another",
+    ),
     ("tools", "[3]", "FILE: tool 0: expected an object with a name, found 3"),
     ("tools", "[{}]", "FILE: tool 0: ToolDescription.name is missing"),
 ]

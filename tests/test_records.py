@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError, field_validator
+from strategies import examples
 
 import harmony_stream
 from harmony_stream.messages import (
@@ -638,3 +639,54 @@ def test_a_record_is_no_list_of_records():
     with pytest.raises(ValueError, match="is not a list, each ToolDescription"):
         ToolNamespaceConfig(name="n", tools=LOOKUP)
     assert issubclass(ToolDescription, Record)
+
+
+# -- include and exclude, as pydantic has them --
+
+
+class AnAuthor(BaseModel):
+    role: str
+    name: str | None
+
+
+class APart(BaseModel):
+    type: str
+    text: str
+
+
+class AMessage(BaseModel):
+    author: AnAuthor
+    content: list[APart]
+    channel: str | None
+    recipient: str | None
+    content_type: str | None
+
+
+def rules(*inner):
+    """Sets of names, or mappings whose values are whole or go on inside."""
+    names = st.sampled_from(["author", "content", "channel", "nothing"])
+    parts = st.sampled_from([0, 1, -1, "__all__"])
+    in_part = st.sets(st.sampled_from(["type", "text"]))
+    in_content = st.sets(parts, max_size=1) | st.dictionaries(parts, in_part, max_size=1)
+    in_author = st.sets(st.sampled_from(["role", "name"]))
+    deep = st.fixed_dictionaries({}, optional={
+        "author": st.just(True) | st.just(...) | in_author, "content": st.just(True) | in_content,
+        "channel": st.just(True),
+    })  # fmt: skip
+    return st.sets(names) | deep
+
+
+@given(st.none() | rules(), st.none() | rules())
+@examples(300)
+def test_include_and_exclude_are_those_of_pydantic(include, exclude):
+    message = Message(
+        author={"role": "tool", "name": "f"}, content=["a", "b", "c"], channel="commentary"
+    )
+    peer = AMessage(**message.model_dump(mode="json"))
+    expected = peer.model_dump(include=include, exclude=exclude)
+    assert message.model_dump(mode="json", include=include, exclude=exclude) == expected
+
+
+def test_a_chat_message_is_refused_with_the_fields_that_would_be_lost():
+    with pytest.raises(ValueError, match="no field for tool_calls; leave it out, or read messages"):
+        Message.model_validate({"role": "user", "content": "x", "tool_calls": []})

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from harmony_stream.commands.inputs import UnreadableError, load_json, name_of
 from harmony_stream.errors import RenderError
 from harmony_stream.messages import Conversation, Role
-from harmony_stream.records import plain_error
+from harmony_stream.records import Record, plain_error
 from harmony_stream.rendering.profiles import OPENAI_0_0_8, PROFILES
 from harmony_stream.rendering.render import Renderer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 _DESCRIPTION = """\
 Show a conversation as the prompt that a model reads.
@@ -92,7 +92,32 @@ def _conversation(path: str, value: Any) -> Conversation:  # noqa: ANN401
     if isinstance(value, list) and value and isinstance(value[0], int):
         raise UnreadableError(f"{name_of(path)}: not a conversation but token ids: replay them")
     try:
-        return Conversation.from_dict(fields)
+        conversation = Conversation.from_dict(fields)
     except (ValueError, TypeError, KeyError) as error:
         reason = plain_error(error) if isinstance(error, ValueError) else error
         raise UnreadableError(f"{name_of(path)}: not a conversation: {reason}") from error
+    for place in left_out(fields["messages"], conversation.messages, "messages"):
+        raise UnreadableError(
+            f"{name_of(path)}: {place} is not a field that a prompt can hold; leave it out, or "
+            "make a conversation of chat messages with conversation_from_chat"
+        )
+    return conversation
+
+
+# Beside the fields of its author, a message is written flat; a content has its type.
+_BESIDE_FIELDS = {"role", "name", "type"}
+
+
+def left_out(given: Any, made: Any, place: str) -> Iterator[str]:  # noqa: ANN401
+    """The places in JSON of what a record that was made of it has no field for."""
+    if isinstance(given, list) and isinstance(made, list):
+        for number, pair in enumerate(zip(given, made, strict=True)):
+            yield from left_out(*pair, f"{place}[{number}]")
+    elif isinstance(given, dict) and isinstance(made, Record):
+        fields = made.model_fields
+        yield from (f"{place}.{name}" for name in given if name not in _BESIDE_FIELDS.union(fields))
+        for name in given.keys() & fields:
+            yield from left_out(given[name], getattr(made, name), f"{place}.{name}")
+    elif isinstance(given, dict) and isinstance(made, dict):
+        for name in given.keys() & made:
+            yield from left_out(given[name], made[name], f"{place}[{name!r}]")

@@ -49,6 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
     listed = value if isinstance(value, list) else [value]
     try:
         tools = [_tool(number, each) for number, each in enumerate(listed)]
+        _refuse_twice([tool.name for tool in tools])
         content = DeveloperContent.new().with_function_tools(tools)
         text = developer_text(content, get_profile(arguments.profile))
     except (ValueError, RenderError) as error:
@@ -57,11 +58,30 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _refuse_twice(names: list[str]) -> None:
+    for number, name in enumerate(names):
+        if name in names[:number]:
+            raise ValueError(f"tool {number}: the name {name!r} is taken; give another")
+
+
+# `strict` says nothing to a model; `type` is that of the envelope of the Responses API.
+_FIELDS = {"name", "description", "parameters", "strict", "type"}
+
+
 def _tool(number: int, value: Any) -> ToolDescription:  # noqa: ANN401
     """A tool, out of its envelope; one without a description is as one with an empty one."""
     inner = value.get("function", value) if isinstance(value, dict) else value
     if not isinstance(inner, dict):
         raise ValueError(f"tool {number}: expected an object with a name, found {inner!r}")
+    kind = value.get("type", "function")
+    if kind != "function":
+        raise ValueError(
+            f"tool {number}: type {kind!r} is not a function; only functions are shown"
+        )
+    if others := ", ".join(map(repr, inner.keys() - _FIELDS)):
+        raise ValueError(
+            f"tool {number}: no field for {others}; a tool has name, description and parameters"
+        )
     fields = {
         name: each for name, each in inner.items() if name != "description" or each is not None
     }
