@@ -41,7 +41,12 @@ def lack_json(header: Header, arguments: str, tools: Collection[str] = ()) -> bo
 def _should_be_json(header: Header, tools: Collection[str]) -> bool:
     kind = route(header, tools).kind
     is_typeless_function = kind is Kind.FUNCTION and header.data_type is None
-    return kind in CALLS and (header.data_type == "json" or is_typeless_function)
+    return kind in CALLS and (_is_typed_json(header) or is_typeless_function)
+
+
+def _is_typed_json(header: Header) -> bool:
+    """Whether the type is JSON, however it is spelled."""
+    return (header.data_type or "").casefold().removeprefix("application/") == "json"
 
 
 def _is_json(text: str) -> bool:
@@ -68,8 +73,13 @@ def lack_arguments(route: Route, header: Header, arguments: str) -> bool:
     >>> lack_arguments(Route(Kind.FUNCTION, "f"), Header(Role.ASSISTANT), " ")
     True
     """
-    takes_json = route.kind in _OF_JSON and header.data_type in (None, "json")
-    return takes_json and not arguments.strip()
+    takes_json = header.data_type is None or _is_typed_json(header)
+    return route.kind in _OF_JSON and takes_json and not _seen(arguments)
+
+
+def _seen(text: str) -> str:
+    """What of a text takes room: U+200B and the byte-order mark do not, as white space."""
+    return text.replace("\u200b", "").replace("\ufeff", "").strip()
 
 
 _OF_JSON = (Kind.FUNCTION, Kind.SERVER_TOOL)

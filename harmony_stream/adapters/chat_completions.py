@@ -89,6 +89,8 @@ class ChatCompletionStream(ClientStream):
         if reasoning_key not in _REASONING_KEYS:
             allowed = tuple(_REASONING_KEYS)
             raise ValueError(f"reasoning_key is {reasoning_key!r}, expected one of {allowed}")
+        if not isinstance(separator, str):
+            raise TypeError(f"separator is {separator!r}, expected a string; it may be empty")
         self._keys = _REASONING_KEYS[reasoning_key]
         self._separator = separator
         self._options = options

@@ -30,8 +30,11 @@ _NAMESPACE = re.compile(r"[./:+-]*(?:functions?[./:]+)*", re.IGNORECASE)
 _GLUED = ("json", "code", *KNOWN_CHANNELS)
 
 # A recipient with a space before, inside or after its `=`, and the word that follows it.
-_WORD = r"[\w./+:\ufffd-]+"
-_ADDRESS = re.compile(rf"\bto\s*=\s*(?P<first>{_WORD})(?:\s+(?P<second>{_WORD}))?")
+_WORD = r"[\w$./+:\ufffd-]+"
+_QUOTE = r"[\"'`“”‘’]?"
+_ADDRESS = re.compile(
+    rf"\b(?i:to)\s*[=:]+\s*{_QUOTE}(?P<first>{_WORD}){_QUOTE}(?:\s+(?P<second>{_WORD}))?"
+)
 
 
 def bare_name(recipient: str) -> str:
@@ -107,10 +110,11 @@ def addressed(
         return None
     found = _ADDRESS.search(header_text if left else _address_of(header))
     words = [word for word in found.groups() if word] if found else []
-    for count in range(1, len(words) + 1):
-        recipient = "".join(words[:count])
+    candidates = [(words[:1], ""), (words, ""), (words, ".")]
+    for parts, between in candidates:
+        recipient = between.join(parts)
         if declared_name(recipient, tools):
-            return _addressed(header, left, recipient, words[:count])
+            return _addressed(header, left, recipient, parts)
     return None
 
 
@@ -127,7 +131,8 @@ def _address_of(header: Header) -> str:
 
 def _addressed(header: Header, left: str, recipient: str, words: list[str]) -> Addressed:
     for word in words:
-        left = re.sub(rf"(\bto\s*)?(=\s*)?{re.escape(word)}", "", left, count=1)
+        written = rf"(\b(?i:to)\s*)?([=:]+\s*)?{_QUOTE}{re.escape(word)}{_QUOTE}"
+        left = re.sub(written, "", left, count=1)
     kind = None if header.content_type in words else header.content_type
     mended = attrs.evolve(header, recipient=recipient, content_type=kind)
     return Addressed(mended, left.strip())

@@ -88,12 +88,12 @@ def _follows_channel(header: Header, profile: Profile) -> bool:
 def is_tool_name(name: str) -> bool:
     """Whether a tool or a namespace can have this name: a call of it, `to=NAME`, is read back.
 
-    So none can end its line or its comment. `$` counts as a letter, as in TypeScript.
+    So none can end its line or its comment.
 
     >>> is_tool_name("my-tool.v2"), is_tool_name("f = () => any;")
     (True, False)
     """
-    call = Header(Role.ASSISTANT, None, "commentary", name.replace("$", "_"))
+    call = Header(Role.ASSISTANT, None, "commentary", name)
     return "//" not in name and _is_writable(call)
 
 
@@ -130,6 +130,19 @@ def check_header(header: Header, profile: Profile) -> None:
             _check_word(field, value)
     if not _reads_back(header, profile):
         raise _misreading(header, profile)
+
+
+def check_text(text: str) -> None:
+    """Refuse a content that would not be read back, since UTF-8 has no half characters.
+
+    Raises:
+        RenderError: says where it stands.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        reason = f"holds half a character (a surrogate) at place {error.start}; leave it out"
+        raise RenderError("content", text[error.start : error.end], reason) from None
 
 
 def _words(header: Header) -> dict[str, str | None]:

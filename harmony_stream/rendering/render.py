@@ -35,6 +35,7 @@ from harmony_stream.rendering.dropping import analysis_cutoff, reasoning_of_fini
 from harmony_stream.rendering.header import (
     MAX_HEADER_TOKENS,
     check_header,
+    check_text,
     header_of,
     header_runs,
     role_word,
@@ -182,7 +183,9 @@ class Renderer:
         header = self._header_of(message)
         tokens = self.header_tokens(header)
         for part in message.content:
-            tokens += self.encode(self._text(part, header.role, has_functions))
+            text = self._text(part, header.role, has_functions)
+            check_text(text)
+            tokens += self.encode(text)
         tokens.append(self.token(self._end_of(message, header)))
         return tokens
 
@@ -191,7 +194,7 @@ class Renderer:
         if self.profile.tidies and author.role is Role.TOOL:
             recipient = "assistant" if recipient is None else recipient
             channel = "commentary" if channel is None else channel
-        if recipient == "all":  # nobody in particular: the wheels leave it out
+        if recipient == "all" and not self.profile.tidies:  # the wheels leave it out
             recipient = None
         content_type = self._type_of(message.content_type)
         return Header(author.role, author.name, channel, recipient, content_type)

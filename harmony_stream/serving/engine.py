@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
@@ -90,8 +91,12 @@ def check_engine(engine: object) -> None:
     if not hasattr(engine, "models"):
         raise TypeError(f"engine: {engine!r} has no models; give a sequence of at least one name")
     _check_models(engine.models)
-    if not callable(getattr(engine, "sample", None)):
+    sample = getattr(engine, "sample", None)
+    if not callable(sample):
         raise TypeError("engine.sample is not callable; give a method that takes a Prompt")
+    if inspect.iscoroutinefunction(sample) or inspect.isgeneratorfunction(sample):
+        remedy = "make it an asynchronous generator (async def, and yield)"
+        raise TypeError(f"engine.sample gives no asynchronous iterator; {remedy}")
 
 
 def _check_models(models: object) -> None:

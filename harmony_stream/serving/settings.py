@@ -40,23 +40,32 @@ def _check_flag(_: Settings, attribute: attrs.Attribute[Any], value: object) -> 
 
 def _check_seconds(_: Settings, attribute: attrs.Attribute[Any], value: object) -> None:
     sentence = (
-        f"Settings.{attribute.name}: {value!r} is not a number of seconds above 0; "
+        f"Settings.{attribute.name}: {value!r} is not a number of seconds above 0, up to 1e9; "
         "give 15.0, for example"
     )
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TypeError(sentence)
-    if not 0 < value < math.inf:
+    if not 0 < value <= _LONGEST:
         raise ValueError(sentence)
+
+
+_LONGEST = 1e9  # thirty years; a timer overflows at some time
 
 
 def _check_function(_: Settings, attribute: attrs.Attribute[Any], value: object) -> None:
     """Refuse what cannot be called with the arguments that it will get, or would be awaited."""
     place = f"Settings.{attribute.name}: {value!r}"
     count = _ARGUMENTS[attribute.name]
-    if not callable(value) or inspect.iscoroutinefunction(value):
+    if not callable(value) or any(map(_is_not_plain, (value, type(value).__call__))):
         raise TypeError(f"{place} is not a plain function; give one of {count} arguments")
     if not _takes(value, count):
         raise TypeError(f"{place} is not a function of {count} arguments; give one that is")
+
+
+def _is_not_plain(function: object) -> bool:
+    """Whether a call gives something to be awaited or iterated, in place of a result."""
+    checks = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
+    return any(check(function) for check in checks)
 
 
 def _takes(function: Callable[..., Any], count: int) -> bool:
@@ -118,7 +127,8 @@ class Settings:
     >>> Settings(keep_alive=0)
     Traceback (most recent call last):
       ...
-    ValueError: Settings.keep_alive: 0 is not a number of seconds above 0; give 15.0, for example
+    ValueError: Settings.keep_alive: 0 is not a number of seconds above 0, up to 1e9; give 15.0, \
+for example
     """
 
     reasoning_key: ReasoningKey = attrs.field(default="reasoning", validator=_check_key)

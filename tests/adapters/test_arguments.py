@@ -2,7 +2,8 @@
 
 import pytest
 
-from harmony_stream.adapters.arguments import lack_json
+from harmony_stream.adapters.arguments import lack_arguments, lack_json
+from harmony_stream.adapters.routing import route
 from harmony_stream.header import Header
 from harmony_stream.messages import Role
 
@@ -12,6 +13,8 @@ CASES = [
     ("functions.f", None, '{"a": 1}', False),
     ("functions.f", None, '{"a": ', True),
     ("functions.f", "json", "", True),
+    ("functions.f", "JSON", "bad", True),
+    ("functions.f", "<|constrain|>application/json", "bad", True),
     ("functions.f", "<|constrain|>json", "[1, 2] 3", True),
     ("functions.f", "code", "1 +", False),
     ("browser.search", None, "tides", False),
@@ -38,6 +41,14 @@ CASES = [
 def test_arguments_must_be_json_where_the_header_says_so(recipient, content_type, arguments, lacks):
     header = Header(ASSISTANT, None, "commentary", recipient, content_type)
     assert lack_json(header, arguments) is lacks
+
+
+@pytest.mark.parametrize("blank", ["", " ", "\n\u00a0", "\u200b", "\ufeff "])
+@pytest.mark.parametrize("content_type", [None, "json", "Json", "application/json"])
+def test_arguments_in_which_nothing_is_seen_are_no_arguments(blank, content_type):
+    header = Header(ASSISTANT, None, "commentary", "functions.f", content_type)
+    assert lack_arguments(route(header), header, blank)
+    assert not lack_arguments(route(header), header, blank + "0")
 
 
 def test_a_declared_tool_of_a_built_in_name_takes_json():

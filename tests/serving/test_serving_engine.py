@@ -167,7 +167,17 @@ def engine_with(**attributes):
     return type("Changed", (Engine,), attributes)()
 
 
+async def whole(self, prompt):
+    return [200005]
+
+
+def plain(self, prompt):
+    yield 200005
+
+
 NO_ENGINES = {
+    "a coroutine": (engine_with(sample=whole), "engine.sample gives no asynchronous iterator"),
+    "a plain generator": (engine_with(sample=plain), "make it an asynchronous generator"),
     "a name": ("gpt-oss-20b", "engine: 'gpt-oss-20b' has no models"),
     "a class": (Engine, "is a class, not an object"),
     "nothing": (None, "engine: None has no models"),

@@ -21,6 +21,15 @@ async def later(*_):
     raise NotImplementedError
 
 
+def piecewise(*_):
+    yield "call_1"
+
+
+class Later:
+    async def __call__(self, problem):
+        raise NotImplementedError
+
+
 REFUSED = {
     "reasoning_key": [
         (ValueError, ["thinking", "", "none", 5, True, [], {}]),
@@ -32,11 +41,13 @@ REFUSED = {
                      lambda day: day]),
     ],
     "keep_alive": [
-        (ValueError, [0, 0.0, -1, -0.5, math.nan, math.inf, -math.inf]),
+        (ValueError, [0, 0.0, -1, -0.5, math.nan, math.inf, -math.inf, 1e10,
+                      10**400]),
         (TypeError, ["15", None, True, fractions.Fraction(1, 2), [15], 1j, time.time]),
     ],
-    "on_problem": [(TypeError, ["print", 5, [print], later, lambda: None, lambda a, b: None])],
-    "ids": [(TypeError, [None, "call_", 5, later, lambda: "id"])],
+    "on_problem": [(TypeError, ["print", 5, [print], later, Later(), piecewise, lambda: None,
+                               lambda a, b: None])],
+    "ids": [(TypeError, [None, "call_", 5, later, piecewise, lambda: "id"])],
     "clock": [(TypeError, [None, 0.0, "now", later, lambda zone: 0.0])],
     "page": [(TypeError, ["yes", 1, 0, [], "False"])],
 }  # fmt: skip
