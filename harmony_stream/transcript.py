@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import operator
 import os
+import warnings
 from collections import deque
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple, SupportsIndex, TypeAlias
@@ -58,7 +59,15 @@ from harmony_stream.parsing.states import State
 from harmony_stream.rendering.profiles import GUIDE
 from harmony_stream.rendering.render import Renderer
 from harmony_stream.transcript_calls import OpenCalls
-from harmony_stream.transcript_files import FORMAT, Record, Saved, layout_of, malformed_of, read
+from harmony_stream.transcript_files import (
+    FORMAT,
+    Record,
+    Saved,
+    TranscriptWarning,
+    layout_of,
+    malformed_of,
+    read,
+)
 from harmony_stream.vocabulary import FormattingToken
 
 if TYPE_CHECKING:
@@ -689,7 +698,9 @@ class Transcript:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], renderer: Renderer | None = None) -> Transcript:
-        """The transcript that was saved; what a crash left half-written at its end is left out.
+        """The transcript that was saved.
+
+        What a crash left half-written at its end is left out, with a `TranscriptWarning`.
 
         A sample that had not ended has ended here.
 
@@ -706,7 +717,10 @@ class Transcript:
         with open(name, "rb") as file:
             identity = identity_of(file.fileno())
             data = file.read()
-        layout, (about, records, size) = read(data, name)
+        layout, (about, records, size, left_out) = read(data, name)
+        if left_out:
+            sentence = f"{name}: the last {left_out} bytes are no whole record; they are left out"
+            warnings.warn(TranscriptWarning(sentence), stacklevel=2)
         renderer = renderer or Renderer(profile=GUIDE)
         malformed = malformed_of(about, renderer.vocabulary.name, list(OnMalformed), name)
         transcript = cls(renderer, malformed=malformed)

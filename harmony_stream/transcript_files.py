@@ -25,12 +25,24 @@ About: TypeAlias = "dict[str, str | int]"
 Record: TypeAlias = tuple[list[int], list[int]]  # prompted, and sampled after that
 
 
+class TranscriptWarning(UserWarning):
+    """The end of a file is no whole record, and was left out."""
+
+
 class Contents(NamedTuple):
-    """What a file says: what it is, its records, and how many of its bytes can be appended to."""
+    """What a file says.
+
+    Attributes:
+        about: what it is.
+        records: its tokens.
+        size: how many of its bytes can be appended to.
+        left_out: how many bytes at its end are no whole record.
+    """
 
     about: object
     records: list[Record]
     size: int
+    left_out: int
 
 
 class JsonLines:
@@ -51,6 +63,7 @@ class JsonLines:
         size = len(data) - len(last)
         if last and _is_json(last):  # an editor took the last line break
             lines.append(last)
+            last = b""
         values = []
         for number, line in enumerate(lines, 1):
             try:
@@ -61,7 +74,7 @@ class JsonLines:
                 raise ValueError(sentence) from None
         if not values:
             raise ValueError(f"{name} is no transcript, or damaged: its head is missing")
-        return Contents(values[0], values[1:], size)
+        return Contents(values[0], values[1:], size, len(last))
 
 
 class Binary:
@@ -106,7 +119,7 @@ class Binary:
             raise ValueError(f"{name} is damaged at byte {size}: no record begins there")
         if not values:
             raise ValueError(f"{name} is no transcript: its head is missing")
-        return Contents(values[0], values[1:], size)
+        return Contents(values[0], values[1:], size, len(data) - size)
 
     @classmethod
     def payload_at(cls, data: bytes, place: int) -> bytes | None:
