@@ -123,6 +123,7 @@ AFTER_RETURN = [
     (f"{NEXT}4<|return|>", "4", []),
     (f"{NEXT}4<|return|>{USER}{NEXT}6<|return|>", "4", ["And 3 + 3?", "6"]),
     (f"{NEXT}4<|return|>more<|end|>", "4", ["more"]),
+    (f"{NEXT}4<|endoftext|>{NEXT}5<|endoftext|>", "4", ["5"]),
     (f"{NEXT}4<|end|>{NEXT}5<|return|>{NEXT}6<|return|>{NEXT}7", "4\n\n5", ["6", "7"]),
     # A prompt's message may end in any way; an invented one ends sampling too.
     (f"<|start|>user<|message|>2 + 2?<|return|>{NEXT}4<|return|>", "4", []),

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 # vLLM and Ollama's /v1 write the first, SGLang and llama.cpp the second, Hugging Face the third.
 _REASONING = ("reasoning", "reasoning_content", "thinking")
 
+# OpenRouter and LiteLLM write these beside the text.
+_REASONING_IN_PARTS = ("reasoning_details", "thinking_blocks")
+
 # Fields whose content harmony cannot hold, and what to do about it.
 _NOT_HELD = {
     "audio": "give its transcript as content",
@@ -165,6 +168,9 @@ def _refuse_what_is_not_held(message: Field, role: str) -> None:
 def _reasoning(message: Field) -> str:
     """The chain of thought, which may stand under several names, but must be one."""
     fields = [message[key] for key in _REASONING if message[key].optional_text()]
+    for key in () if fields else _REASONING_IN_PARTS:
+        if message[key].value:
+            message[key].fail("is not read", "give its text as reasoning")
     for other in fields[1:]:
         if other.value != fields[0].value:
             other.fail(f"differs from {fields[0].path}", "give one chain of thought")
