@@ -29,7 +29,7 @@ CONSTRAIN_MARKER = "<|constrain|>"
 # tool's, or a channel.
 _NOT_TOOLS = {"assistant", "self", "all", "none", "user", "developer", "system", *KNOWN_CHANNELS}
 # Of these, the ones that hide what is on a channel which is visible by itself.
-_PRIVATE = ("assistant", "self", "all", "analysis")
+_PRIVATE = ("assistant", "self", "analysis")
 
 
 def is_tool(recipient: str | None) -> bool:

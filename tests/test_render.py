@@ -504,7 +504,7 @@ def test_a_message_is_refused_for(message, sentence, renderer):
 
 # What one layout can write and another cannot: the words stand beside others there.
 REFUSED_BY = [
-    (assistant("?", content_type="final"), ["openai-0.0.8", "guide"],
+    (assistant("?", content_type="final"), PROFILES,
      "content_type 'final' would be read with channel 'final'"),
     (assistant("?", content_type="assistant"), ["openai-0.0.8", "guide"],
      f"content_type 'assistant' would be read with content_type None; {NAMES}"),

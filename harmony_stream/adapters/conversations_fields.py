@@ -98,7 +98,7 @@ class Field:
         """The value, which must be fit to be a name in a header."""
         if not _NAME.fullmatch(self.text()):
             reason = "is no name" if self.value else "is empty"
-            self.fail(reason, "give a name of letters, digits and _ . / + : -")
+            self.fail(reason, "give a name of letters, digits and _ $ . / + : -")
         return self.text()
 
     def one_of(self, known: Collection[str], remedy: str) -> str:

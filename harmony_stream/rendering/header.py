@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 # What `EventParser` reads unless it is told otherwise; a test holds the two together.
 MAX_HEADER_TOKENS = 64
 # What may stand in a name, in words.
-NAMES = "names are made of letters, digits and _ . / + : -"
+NAMES = "names are made of letters, digits and _ $ . / + : -"
 
 
 def header_of(message: Message) -> Header:

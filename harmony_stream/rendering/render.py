@@ -194,7 +194,7 @@ class Renderer:
         if self.profile.tidies and author.role is Role.TOOL:
             recipient = "assistant" if recipient is None else recipient
             channel = "commentary" if channel is None else channel
-        if recipient == "all" and not self.profile.tidies:  # the wheels leave it out
+        if recipient == "all":  # nobody in particular: the wheels leave it out
             recipient = None
         content_type = self._type_of(message.content_type)
         return Header(author.role, author.name, channel, recipient, content_type)

@@ -20,6 +20,7 @@ from pydantic_ai.ui.vercel_ai import response_types as ui
 from strategies import tokens_of
 
 from harmony_stream.adapters import sse
+from harmony_stream.adapters.routing import Kind, Unlabelled, stray_route
 from harmony_stream.header import Header
 from harmony_stream.messages import Role
 from harmony_stream.parsing.events import (
@@ -265,11 +266,7 @@ class Said:
 HIDDEN = Header(Role.ASSISTANT, None, "analysis")
 
 
-def is_hidden(channel):
-    return channel not in ("final", "commentary")
-
-
-def said(events, is_hidden=is_hidden):
+def said(events, unlabelled=Unlabelled()):  # noqa: B008 - it does not change
     """All that belongs to the answer, in order: up to what the assistant ended by `<|return|>`."""
     found, has_spoken, strays = [], False, []
     for event in events:
@@ -278,32 +275,26 @@ def said(events, is_hidden=is_hidden):
                 has_spoken |= header.role is Role.ASSISTANT
                 for stray in strays:
                     is_within = event.start <= stray.start
-                    found.append(said_outside(stray, header if is_within else None, is_hidden))
+                    found.append(said_outside(stray, header if is_within else None, unlabelled))
                 strays = []
                 found.append(Said(header))
             case ContentDelta():
                 found[-1].text += event.text
             case MessageEnd():
                 found[-1].end = event
-                if event.end is EndKind.RETURN and has_spoken:
+                if event.end.ends_answer and has_spoken:
                     break
             case Malformed() if event.text and event.error.kind in STRAY:
                 strays.append(event)
-    return found + [said_outside(stray, None, is_hidden) for stray in strays]
+    return found + [said_outside(stray, None, unlabelled) for stray in strays]
 
 
-def said_outside(stray, header, is_hidden):
-    """Words of a header are the author's; behind a hidden channel, or to the model, hidden."""
-    text = stray.text
+def said_outside(stray, header, unlabelled):
+    """Words of a header are the author's; of the assistant's, hidden or not as the routing says."""
     if header is not None and header.role is not Role.ASSISTANT:
-        return Said(header, text)
-    if header is not None and header.is_reasoning and header.channel in ("commentary", None):
-        return Said(HIDDEN, text)
-    for section in stray.error.header_text.split("<|channel|>")[1:]:
-        channel, *words = section.split() or [""]
-        if is_hidden(channel) and set(words) & set(text.split()):
-            return Said(HIDDEN, text)
-    return Said(Header(Role.ASSISTANT), text)
+        return Said(header, stray.text)
+    is_hidden = stray_route(stray, header, unlabelled).kind is Kind.REASONING
+    return Said(HIDDEN if is_hidden else Header(Role.ASSISTANT), stray.text)
 
 
 def texts_of(events, belongs, **options):

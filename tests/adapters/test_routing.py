@@ -1,6 +1,7 @@
 """Where a message goes: by recipient first, by channel second."""
 
 import pytest
+from strategies import events_of
 
 from harmony_stream.adapters.routing import (
     Kind,
@@ -8,10 +9,12 @@ from harmony_stream.adapters.routing import (
     Unlabelled,
     is_unlabelled,
     route,
+    stray_route,
     tool_route,
 )
 from harmony_stream.header import Header
 from harmony_stream.messages import Role
+from harmony_stream.parsing.events import Malformed, MessageStart
 
 ASSISTANT = Role.ASSISTANT
 
@@ -24,7 +27,9 @@ HEADERS = [
     ((ASSISTANT, None, "finalx", None), Route(Kind.REASONING)),
     ((ASSISTANT, None, "final", "assistant"), Route(Kind.TEXT)),
     ((ASSISTANT, None, "commentary", "assistant"), Route(Kind.REASONING)),
-    ((ASSISTANT, None, None, "all"), Route(Kind.REASONING)),
+    ((ASSISTANT, None, None, "all"), Route(Kind.TEXT)),
+    ((ASSISTANT, None, "analysis", "final"), Route(Kind.REASONING)),
+    ((ASSISTANT, None, "final", "User."), Route(Kind.TEXT)),
     ((ASSISTANT, None, "commentary", "functions.f"), Route(Kind.FUNCTION, "f")),
     ((ASSISTANT, None, "analysis", "functions.f"), Route(Kind.FUNCTION, "f")),
     ((ASSISTANT, None, "final", "functions.f"), Route(Kind.FUNCTION, "f")),
@@ -135,3 +140,34 @@ def test_where_unlabelled_text_goes_is_nothing_to_other_messages(header):
     swapped = Unlabelled(without_channel="reasoning", on_unknown_channel="content")
     assert not is_unlabelled(header)
     assert route(header, (), swapped) == route(header)
+
+
+# What the model sampled, and whether the text that is outside of messages is hidden.
+STRAY = [
+    ("Let me look.<|channel|>analysis<|message|>Hm.<|end|>", False),
+    ("Let me look.<|channel|>commentary to=functions.f<|message|>{}<|call|>", False),
+    ("<|channel|>final Here it is:<|message|>Four.<|end|>", False),
+    ("<|channel|>final(Yes)<|message|>Four.<|end|>", False),
+    ("<|channel|>final<|message|>Four.<|end|>stray<|start|>", False),
+    ("<|channel|>analysis we think<|message|>Hm.<|end|>", True),
+    ("<|channel|>analysis\u2014we<|message|>Hm.<|end|>", True),
+    ("<|channel|>analysis(we)<|message|>Hm.<|end|>", True),
+    ("<|channel|>analysis" + " " * 600 + "we think<|message|>Hm.<|end|>", True),
+    ("<|channel|>analysis" + " " * 600 + "we think<|channel|>final<|message|>Hm.<|end|>", True),
+    ("<|channel|>analysis<|constrain|>:we<|message|>Hm.<|end|>", True),
+    ("<|channel|>analysis we think<|channel|>final<|message|>Four.<|end|>", True),
+    ("<|channel|>gossip we think<|channel|>final<|message|>Four.<|end|>", True),
+    ("analysis we think<|message|>Hm.<|end|>", True),
+    ("assistantAnalysis we think<|message|>Hm.<|end|>", True),
+    ("we think<|channel|>commentary to=assistant<|message|>Hm.<|end|>", True),
+]
+
+
+@pytest.mark.parametrize(("text", "is_hidden"), STRAY)
+def test_text_outside_of_messages_is_hidden_where_it_belongs_to_a_thought(text, is_hidden):
+    events = events_of(text)
+    [stray, *_] = [event for event in events if isinstance(event, Malformed) and event.text]
+    starts = [event for event in events if isinstance(event, MessageStart)]
+    headers = [each.header for each in starts if each.start <= stray.start < each.stop]
+    found = stray_route(stray, headers[0] if headers else None, Unlabelled())
+    assert (found.kind is Kind.REASONING) is is_hidden
