@@ -69,7 +69,7 @@ def message_of_text(event: Event, role: Role | str | None) -> Message | None:
 
     Who asks for messages hears of nothing else, so the text must be in one.
     """
-    if not isinstance(event, Malformed) or event.error.kind not in _OF_TEXT:
+    if not isinstance(event, Malformed) or event.kind not in _OF_TEXT:
         return None
     text = event.text.strip()
     if not text or text.lower() in (*KNOWN_ROLES, *KNOWN_CHANNELS):

@@ -437,4 +437,4 @@ def _is_start(event: Event) -> bool:
 
 
 def _is_expected_start(event: Event) -> bool:
-    return isinstance(event, Malformed) and event.error.kind is FaultKind.EXPECTED_START
+    return isinstance(event, Malformed) and event.kind is FaultKind.EXPECTED_START

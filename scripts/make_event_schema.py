@@ -86,7 +86,8 @@ def _property(sample: Any, key: str, value: object) -> Schema:  # noqa: ANN401
     description = {"description": described} if described else {}
     if key == "type":
         return {"const": value}
-    return {**_type(hints.get(key, type(value))), **description}
+    of = hints.get(key, type(getattr(sample, key, value)))  # `error` is a property
+    return {**_type(of), **description}
 
 
 def _type(hint: Any) -> Schema:  # noqa: ANN401

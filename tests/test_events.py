@@ -141,3 +141,19 @@ def test_joining_goes_on_with_what_was_joined_before():
     events = [START, delta("a", 3)]
     extend_joining(events, iter([delta("b", 4), END]))
     assert events == [START, ContentDelta(HEADER, 0, "ab", 3, 5), END]
+
+
+def test_a_fault_of_the_parser_is_equal_to_one_of_equal_fields():
+    [first], [second] = (
+        [event for event in events_of("<|channel|>final<|message|>a<|message|>")
+         if isinstance(event, Malformed)]
+        for _ in range(2)
+    )  # fmt: skip
+    assert (first, hash(first)) == (second, hash(second))
+    assert (first.kind, str(first.error)) == (first.error.kind, str(second.error))
+    made = Malformed(first.error, first.text, first.start, first.stop)
+    assert (made.error, made.kind, repr(made)) == (made.error, first.kind, repr(first))
+    assert repr(first).startswith("Malformed(error=HarmonyParseError(kind=<FaultKind.UNEXP")
+    match first:
+        case Malformed(error, "", 4, 5):
+            assert error.position == 4

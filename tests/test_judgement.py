@@ -12,6 +12,7 @@ from harmony_stream.parsing.judgement import (
 )
 from harmony_stream.parsing.judgement import tokens_of as known_tokens_of
 from harmony_stream.parsing.states import TokenKind
+from harmony_stream.vocabulary import Vocabulary
 
 START, CHANNEL = SPECIAL["<|start|>"], SPECIAL["<|channel|>"]
 
@@ -84,10 +85,12 @@ def test_a_fault_inside_a_token_says_how_many_bytes_stand_before_it():
     ]
 
 
-def test_unknown_tokens_are_not_kept_in_mind():
-    known = known_tokens_of(VOCABULARY)
-    assert known[UNKNOWN] == (TokenKind.UNKNOWN, b"\xef\xbf\xbd")
-    assert UNKNOWN not in known
+def test_only_so_many_unknown_tokens_are_kept_in_mind():
+    known = known_tokens_of(Vocabulary.from_tiktoken(VOCABULARY.tiktoken_encoding))
+    for token in range(UNKNOWN, UNKNOWN + 1001):
+        assert known[token] == (TokenKind.UNKNOWN, b"\xef\xbf\xbd")
+    assert len(known) == 1000
+    assert (UNKNOWN in known, UNKNOWN + 1000 in known) == (True, False)
     assert known[13225] == (TokenKind.TEXT, b"Hello")
     assert 13225 in known
 

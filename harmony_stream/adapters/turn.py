@@ -501,7 +501,7 @@ class Turn(ClientStream):
         return self._close_message(route, event.complete or route.kind not in CALLS)
 
     def _fault(self, event: Malformed, logprobs: Sequence[LogProbability] | None) -> list[Chunk]:
-        kind = event.error.kind
+        kind = event.kind
         if kind is FaultKind.TRUNCATED_IN_HEADER and self._route is None:
             self._is_cut_in_header = True
         chunks = self._tell(

@@ -226,9 +226,9 @@ def _messages(row: int, events: list[Event]) -> Iterator[_Message]:
                 yield _message(row, opened, text, event, problems)
                 opened = None
             case Malformed() if opened is not None:
-                problems.append(event.error.kind.value)
+                problems.append(event.kind.value)
             case _:
-                yield _stray(row, event.text, event.start, event.stop, event.error.kind.value)
+                yield _stray(row, event.text, event.start, event.stop, event.kind.value)
 
 
 def _message(

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import attrs
 
+from harmony_stream.errors import FaultKind, HarmonyParseError
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from attrs import frozen as _event
 
-    from harmony_stream.errors import HarmonyParseError
     from harmony_stream.header import Header
     from harmony_stream.messages import Role
 else:
@@ -55,6 +56,10 @@ class EndKind(StrEnum):
         (True, False)
         """
         return self is EndKind.RETURN or self is EndKind.END_OF_TEXT
+
+
+ErrorFields: TypeAlias = tuple[FaultKind, int, int | None, str, str, str, tuple[str, ...]]
+"""The fields of a `HarmonyParseError`, in their order, up to `expected`."""
 
 
 class _OfMessage:
@@ -181,10 +186,30 @@ class Malformed:
             token at fault.
     """
 
-    error: HarmonyParseError
+    # A broken stream may have a million of these: an exception for each, which few ask for, would
+    # take twice the memory, and as long again in the garbage collector.
+    _error: HarmonyParseError | ErrorFields = attrs.field(alias="error")
     text: str
     start: int
     stop: int
+
+    __match_args__ = ("error", "text", "start", "stop")
+
+    @property
+    def error(self) -> HarmonyParseError:
+        """What is wrong; a new error each time, of equal fields."""
+        found = self._error
+        return found if isinstance(found, HarmonyParseError) else HarmonyParseError(*found)
+
+    @property
+    def kind(self) -> FaultKind:
+        """Which fault: `error.kind`."""
+        found = self._error
+        return found.kind if isinstance(found, HarmonyParseError) else found[0]
+
+    def __repr__(self) -> str:
+        fields = f"{self.error!r}, text={self.text!r}, start={self.start}, stop={self.stop}"
+        return f"Malformed(error={fields})"
 
     def to_dict(self) -> dict[str, Any]:
         """The event as JSON-ready values, tagged `malformed`."""

@@ -34,7 +34,10 @@ if TYPE_CHECKING:
 Item: TypeAlias = int | str | bytes
 """What is fed: a token id, or a piece of marked text."""
 
-_REPLACEMENT = "\ufffd".encode()
+_UNKNOWN = TokenKind.UNKNOWN, "\ufffd".encode()
+# How many ids that are no tokens are remembered: some come again and again, and there is no end of
+# them.
+_MOST_UNKNOWN = 1000
 _SECTION_OF_MARKER = {
     TokenKind.CHANNEL: Section.CHANNEL,
     TokenKind.CONSTRAIN: Section.CONSTRAIN,
@@ -47,12 +50,16 @@ class _Tokens(dict[int, tuple[TokenKind, bytes]]):
     def __init__(self, vocabulary: Vocabulary) -> None:
         super().__init__()
         self._vocabulary = vocabulary
+        self._unknown = 0
 
     def __missing__(self, token: int) -> tuple[TokenKind, bytes]:
         try:
             data = self._vocabulary.decode_single_token_bytes(token)
         except KeyError:
-            return TokenKind.UNKNOWN, _REPLACEMENT  # not kept: there is no end of such ids
+            self._unknown += 1
+            if self._unknown <= _MOST_UNKNOWN:
+                self[token] = _UNKNOWN
+            return _UNKNOWN
         self[token] = self._kind_of(token), data
         return self[token]
 
@@ -89,9 +96,9 @@ class _Spellings(dict[int, str]):
 
     def __missing__(self, token: int) -> str:
         kind, data = kind_and_data(self._vocabulary, token)
-        text = data.decode("utf-8", "replace")
-        if kind is not TokenKind.UNKNOWN:  # there is no end of such ids
-            self[token] = text
+        if kind is TokenKind.UNKNOWN:  # not kept: there is no end of such ids
+            return "\ufffd"
+        self[token] = text = data.decode("utf-8", "replace")
         return text
 
 

@@ -10,11 +10,12 @@ from codecs import utf_8_decode
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harmony_stream.errors import FaultKind, HarmonyParseError
+from harmony_stream.errors import FaultKind
 from harmony_stream.header import Header, Opening, Section
 from harmony_stream.parsing.events import (
     ContentDelta,
     EndKind,
+    ErrorFields,
     Event,
     Malformed,
     MessageEnd,
@@ -275,7 +276,7 @@ class Machine:
         span = (self._start, piece.start) if text else (piece.start, piece.stop)
         if self._opening is Opening.IMPLIED:
             fault = self._expected_start(piece)
-            return _fed([Malformed(fault.error, text, *span) if text else fault])
+            return _fed([Malformed(fault._error, text, *span) if text else fault])
         of_tokens = tuple(fault for fault in judgement.faults if fault.kind not in WORD_FAULTS)
         error = Malformed(self._error(_fault_of(cell), piece), text, *span)
         if not of_tokens:
@@ -284,6 +285,8 @@ class Machine:
 
     def _plain_text(self) -> str:
         """The text of the header so far, less what a prompt holds of it."""
+        if not self._items:
+            return ""
         fed = [item for item, stop in zip(self._items, self._stops, strict=True) if stop > 0]
         return plain_text_of(self._vocabulary, fed)
 
@@ -452,7 +455,7 @@ class Machine:
         start, stop = self._place(first.first, first.offset), self._stops[last.last]
         if not isinstance(self._items[last.last], int):
             stop = self._place(last.last, last.width)
-        return Malformed(fault.error, text, start, stop)
+        return Malformed(fault._error, text, start, stop)
 
     def _place(self, number: int, skipped: int) -> int:
         """The position of a byte of an item; in a token, which is not cut, that of the token."""
@@ -484,7 +487,7 @@ class Machine:
         )
         return Malformed(error, "", self._first, stop)
 
-    def _error(self, kind: FaultKind, piece: Piece) -> HarmonyParseError:
+    def _error(self, kind: FaultKind, piece: Piece) -> ErrorFields:
         header = "" if self._state is CONTENT else self._header_text()
         return self._make_error(kind, piece.start, piece.item, "", self._state, header)
 
@@ -496,9 +499,8 @@ class Machine:
         word: str,
         state: State,
         header: str,
-    ) -> HarmonyParseError:
-        # By position, since a million faults are a million of these.
-        return HarmonyParseError(
+    ) -> ErrorFields:
+        return (
             kind,
             position,
             item if isinstance(item, int) else None,
@@ -509,7 +511,7 @@ class Machine:
         )
 
     def _header_text(self) -> str:
-        return quote(self._vocabulary, self._items)
+        return quote(self._vocabulary, self._items) if self._items else ""
 
 
 # Each left-over word is in one of these, which stands where the first of its words does.
