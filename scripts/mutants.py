@@ -166,6 +166,7 @@ def make_copy() -> None:
     folder = tempfile.mkdtemp(prefix="mutants-")
     hidden = shutil.ignore_patterns(".[!c]*", "__pycache__")
     shutil.copytree(ROOT, folder, ignore=hidden, dirs_exist_ok=True)
+    (Path(folder) / ".reference").symlink_to(ROOT / ".reference")  # the wheels to compare with
     os.chdir(folder)
     os.environ.update(PYTHONPATH=folder, CI="1", PYTHONDONTWRITEBYTECODE="1")
     sys.path.insert(0, folder)
