@@ -448,7 +448,7 @@ class _Reader:
     def cut_at_glued_content(self) -> None:
         """What is glued to a known channel is content if no `<|message|>` came: `final42`."""
         word = next((word for word in reversed(self.words) if word.kind is _Kind.CHANNEL), None)
-        if word is None or word.text in KNOWN_CHANNELS:
+        if word is None or _is_channel_word(word):
             return
         if channel := next(filter(word.text.lower().startswith, KNOWN_CHANNELS), None):
             self.words[self.words.index(word)] = word._replace(text=channel)
