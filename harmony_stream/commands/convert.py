@@ -51,7 +51,7 @@ written into. A log cannot be its own output.
 
 exit status: 0 if all records were converted; 1 if one could not be read, and was left out; 2 for a
 log that cannot be used or breaks off, an output or an argument that cannot be used;
-130 after Ctrl-C, 143 after SIGTERM.
+130 after Ctrl-C, 141 if the reader of the output went away, 143 after SIGTERM.
 """
 
 

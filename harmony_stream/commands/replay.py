@@ -64,7 +64,7 @@ as in a log that is still being written: that one is reported and left out.
 exit status: 0 if the log could be read, also if what it says has faults: breaks the format, or
 calls a tool with arguments that are not JSON; 1 if it does and --fail-on-fault is given; 2 for a
 file or an argument that cannot be used, of which nothing is shown, and for output that cannot be
-written; 130 after Ctrl-C.
+written; 130 after Ctrl-C; 141 if the reader of the output went away.
 """
 
 
