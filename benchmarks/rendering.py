@@ -19,8 +19,8 @@ import openai_harmony
 from parsing import provide_official_file
 from side_by_side import ratio, time_by_turns
 
-from harmony_stream import messages, tools
 from harmony_stream.rendering.render import Renderer
+from harmony_stream.values import messages, tools
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

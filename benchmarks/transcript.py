@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from side_by_side import Timing, time_by_turns
 
-from harmony_stream.messages import Message
-from harmony_stream.transcript import Transcript
+from harmony_stream.history.transcript import Transcript
+from harmony_stream.values.messages import Message
 from harmony_stream.vocabulary import Vocabulary
 
 if TYPE_CHECKING:

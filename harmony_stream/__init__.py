@@ -12,16 +12,29 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from harmony_stream.errors import (
-    FaultKind,
     HarmonyError,
-    HarmonyParseError,
     LoadError,
     RenderError,
     RenderFormattingTokenError,
     RenderReferenceError,
 )
-from harmony_stream.header import Header
-from harmony_stream.messages import (
+from harmony_stream.parsing.collect import MessageCollector, parse
+from harmony_stream.parsing.parser import EventParser, aiter_events, iter_events
+from harmony_stream.parsing.states import State
+from harmony_stream.values.completion import Completion, ToolCall
+from harmony_stream.values.events import (
+    ContentDelta,
+    EndKind,
+    Event,
+    FaultKind,
+    HarmonyParseError,
+    Malformed,
+    MessageEnd,
+    MessageStart,
+    join_deltas,
+)
+from harmony_stream.values.header import Header
+from harmony_stream.values.messages import (
     Author,
     ChannelConfig,
     Content,
@@ -36,25 +49,15 @@ from harmony_stream.messages import (
     SystemContent,
     TextContent,
 )
-from harmony_stream.parsing.collect import Completion, MessageCollector, ToolCall, parse
-from harmony_stream.parsing.events import (
-    ContentDelta,
-    EndKind,
-    Event,
-    Malformed,
-    MessageEnd,
-    MessageStart,
-    join_deltas,
-)
-from harmony_stream.parsing.parser import EventParser, aiter_events, iter_events
-from harmony_stream.parsing.states import State
-from harmony_stream.tools import ToolDescription, ToolNamespaceConfig
+from harmony_stream.values.tools import ToolDescription, ToolNamespaceConfig
 from harmony_stream.vocabulary import FormattingToken, Vocabulary
 
 if TYPE_CHECKING:
-    from harmony_stream.encoding import (
+    from harmony_stream.drop_in import (
         HarmonyEncoding,
         HarmonyEncodingName,
+        StreamableParser,
+        StreamState,
         load_harmony_encoding,
         raise_disallowed_special_token,
     )
@@ -69,16 +72,15 @@ if TYPE_CHECKING:
         messages_to_drop,
         normalize_history,
     )
-    from harmony_stream.rendering.profiles import Profile
-    from harmony_stream.rendering.render import Renderer, render_events
-    from harmony_stream.streamable import StreamableParser, StreamState
-    from harmony_stream.transcript import (
+    from harmony_stream.history.transcript import (
         ChannelUsage,
         OnMalformed,
         TokenUsage,
         TrainingView,
         Transcript,
     )
+    from harmony_stream.rendering.profiles import Profile
+    from harmony_stream.rendering.render import Renderer, render_events
 
 __all__ = [
     "Author",
@@ -148,38 +150,16 @@ __all__ = [
 
 # The writing side is loaded when first asked for: importing it takes as long as all of the reading
 # side (40 ms), which needs none of it.
-_WRITING = {
-    "DropReason": "harmony_stream.history",
-    "Dropped": "harmony_stream.history",
-    "History": "harmony_stream.history",
-    "HistoryPolicy": "harmony_stream.history",
-    "LastTurns": "harmony_stream.history",
-    "OnTruncated": "harmony_stream.history",
-    "TruncatedMessageError": "harmony_stream.history",
-    "messages_to_drop": "harmony_stream.history",
-    "normalize_history": "harmony_stream.history",
-    "ChannelUsage": "harmony_stream.transcript",
-    "OnMalformed": "harmony_stream.transcript",
-    "TokenUsage": "harmony_stream.transcript",
-    "TrainingView": "harmony_stream.transcript",
-    "Transcript": "harmony_stream.transcript",
-    "HarmonyEncoding": "harmony_stream.encoding",
-    "HarmonyEncodingName": "harmony_stream.encoding",
-    "load_harmony_encoding": "harmony_stream.encoding",
-    "raise_disallowed_special_token": "harmony_stream.encoding",
-    "Profile": "harmony_stream.rendering.profiles",
-    "Renderer": "harmony_stream.rendering.render",
-    "render_events": "harmony_stream.rendering.render",
-    "StreamableParser": "harmony_stream.streamable",
-    "StreamState": "harmony_stream.streamable",
-}
+_WRITING = ("rendering", "drop_in", "history")
 
 
 def __getattr__(name: str) -> object:
-    if name not in _WRITING:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = value = getattr(import_module(_WRITING[name]), name)
-    return value
+    for room in _WRITING if name in __all__ else ():
+        module = import_module(f"{__name__}.{room}")
+        if name in module.__all__:
+            globals()[name] = value = getattr(module, name)
+            return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

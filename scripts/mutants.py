@@ -30,8 +30,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parent.parent
-HISTORY = "harmony_stream/history.py"
-MODULES = ["harmony_stream/header.py", HISTORY, "harmony_stream/parsing"]
+HISTORY = "harmony_stream/history/"
+MODULES = [
+    *("harmony_stream/values/header.py", "harmony_stream/values/read_header.py"),
+    *(f"{HISTORY}policy.py", f"{HISTORY}normalize.py", "harmony_stream/parsing"),
+]
 # Those that kill most for their time come first.
 TESTS_OF_HISTORY = ["history/test_history", "history/test_agent_session", "history/test_transcript"]
 TESTS = [
@@ -42,7 +45,8 @@ TESTS = [
 # What tests import and no mutant changes is imported once.
 PRELOADED = ["hypothesis.strategies", "openai_harmony", "pyarrow", "pydantic", "pytest"]
 KEPT = [
-    f"harmony_stream.{name}" for name in ("errors", "messages", "records", "tools", "vocabulary")
+    f"harmony_stream.{name}"
+    for name in ("errors", "support.value", "vocabulary", "values.messages", "values.tools")
 ]
 
 SWAPS: dict[type[ast.AST], type[ast.AST]] = {
@@ -180,7 +184,7 @@ def make_copy() -> None:
 
 def verdict(module: str, timeout: float) -> str:
     """What the tests of a module say of the copy as it is: killed, survived or timeout."""
-    names = TESTS_OF_HISTORY if module == HISTORY else TESTS
+    names = TESTS_OF_HISTORY if module.startswith(HISTORY) else TESTS
     child = os.fork()
     if not child:
         os.setpgid(0, 0)

@@ -8,14 +8,8 @@ import os
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from harmony_stream.parsing.events import (
-    ContentDelta,
-    Event,
-    Malformed,
-    MessageEnd,
-    MessageStart,
-)
 from harmony_stream.parsing.parser import EventParser
+from harmony_stream.values.events import ContentDelta, Event, Malformed, MessageEnd, MessageStart
 from harmony_stream.vocabulary import Vocabulary
 
 VOCABULARY = Vocabulary.default()

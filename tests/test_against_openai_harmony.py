@@ -27,9 +27,9 @@ from strategies import (
     tokens_of,
 )
 
-from harmony_stream.header import KNOWN_CHANNELS, KNOWN_ROLES
-from harmony_stream.parsing.events import ContentDelta, Malformed, MessageEnd, MessageStart
 from harmony_stream.parsing.parser import EventParser
+from harmony_stream.values.events import ContentDelta, Malformed, MessageEnd, MessageStart
+from harmony_stream.values.header import KNOWN_CHANNELS, KNOWN_ROLES
 
 openai_harmony = pytest.importorskip("openai_harmony")
 

@@ -4,17 +4,11 @@ import attrs
 import pytest
 from strategies import RESERVED, events_of, faults_of, tokens_of
 
-from harmony_stream.errors import HarmonyParseError
-from harmony_stream.header import Header
-from harmony_stream.messages import Role, TextContent
-from harmony_stream.parsing.collect import (
-    Completion,
-    MessageCollector,
-    ToolCall,
-    message_of,
-    parse,
-)
-from harmony_stream.parsing.events import EndKind
+from harmony_stream.parsing.collect import MessageCollector, parse
+from harmony_stream.values.completion import Completion, ToolCall, message_of
+from harmony_stream.values.events import EndKind, HarmonyParseError
+from harmony_stream.values.header import Header
+from harmony_stream.values.messages import Role, TextContent
 from harmony_stream.vocabulary import Vocabulary
 
 TURN = (

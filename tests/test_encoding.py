@@ -11,10 +11,16 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from strategies import SPECIAL, UNKNOWN, examples
 
-from harmony_stream import familiar, messages
-from harmony_stream.encoding import HarmonyEncoding, HarmonyEncodingName, load_harmony_encoding
-from harmony_stream.errors import FaultKind, HarmonyError
-from harmony_stream.messages import Message, RenderConversationConfig, RenderOptions, Role
+from harmony_stream.drop_in import familiar
+from harmony_stream.drop_in.encoding import (
+    HarmonyEncoding,
+    HarmonyEncodingName,
+    load_harmony_encoding,
+)
+from harmony_stream.errors import HarmonyError
+from harmony_stream.values import messages
+from harmony_stream.values.events import FaultKind
+from harmony_stream.values.messages import Message, RenderConversationConfig, RenderOptions, Role
 from harmony_stream.vocabulary import Vocabulary
 
 OURS = load_harmony_encoding("HarmonyGptOss")

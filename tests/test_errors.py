@@ -5,14 +5,13 @@ import attrs
 import pytest
 
 from harmony_stream.errors import (
-    FaultKind,
     HarmonyError,
-    HarmonyParseError,
     LoadError,
     RenderError,
     RenderFormattingTokenError,
     RenderReferenceError,
 )
+from harmony_stream.values.events import FaultKind, HarmonyParseError
 
 HEADER = "assistant<|channel|>commentary"
 

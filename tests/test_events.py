@@ -5,18 +5,19 @@ import pickle
 import pytest
 from strategies import events_of
 
-from harmony_stream.errors import FaultKind, HarmonyParseError
-from harmony_stream.header import Header
-from harmony_stream.messages import Role
-from harmony_stream.parsing.events import (
+from harmony_stream.values.events import (
     ContentDelta,
     EndKind,
+    FaultKind,
+    HarmonyParseError,
     Malformed,
     MessageEnd,
     MessageStart,
     extend_joining,
     join_deltas,
 )
+from harmony_stream.values.header import Header
+from harmony_stream.values.messages import Role
 
 HEADER = Header(Role.ASSISTANT, None, "commentary", "functions.f", "<|constrain|>json")
 ERROR = HarmonyParseError(

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from harmony_stream.files import append, identity_of, same_file, sealed, writing
+from harmony_stream.support.files import append, identity_of, same_file, sealed, writing
 
 
 def write(path, data=b"new"):

@@ -2,19 +2,10 @@ import re
 
 import pytest
 
-from harmony_stream.header import (
-    KNOWN_CHANNELS,
-    KNOWN_ROLES,
-    Header,
-    LeftWord,
-    Opening,
-    Place,
-    Run,
-    Section,
-    read_header,
-)
-from harmony_stream.messages import Role
 from harmony_stream.parsing.states import State
+from harmony_stream.values.header import KNOWN_CHANNELS, KNOWN_ROLES, Header
+from harmony_stream.values.messages import Role
+from harmony_stream.values.read_header import LeftWord, Opening, Place, Run, Section, read_header
 
 ASSISTANT, USER = Role.ASSISTANT, Role.USER
 START, PROMPT = Opening.START, Opening.PROMPT

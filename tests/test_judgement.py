@@ -1,17 +1,11 @@
 import pytest
 from strategies import RESERVED, SPECIAL, UNKNOWN, VOCABULARY, tokens_of
 
-from harmony_stream.header import Opening, Section
-from harmony_stream.messages import Role
-from harmony_stream.parsing.judgement import (
-    Fault,
-    judge,
-    kind_and_data,
-    plain_text_of,
-    quote,
-)
-from harmony_stream.parsing.judgement import tokens_of as known_tokens_of
+from harmony_stream.parsing.header_tokens import Fault, judge, kind_and_data, plain_text_of, quote
+from harmony_stream.parsing.header_tokens import tokens_of as known_tokens_of
 from harmony_stream.parsing.states import TokenKind
+from harmony_stream.values.messages import Role
+from harmony_stream.values.read_header import Opening, Section
 from harmony_stream.vocabulary import Vocabulary
 
 START, CHANNEL = SPECIAL["<|start|>"], SPECIAL["<|channel|>"]

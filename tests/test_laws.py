@@ -29,16 +29,16 @@ from strategies import (
     tokens_of,
 )
 
-from harmony_stream.errors import HarmonyParseError
-from harmony_stream.parsing.events import (
+from harmony_stream.parsing.parser import EventParser
+from harmony_stream.parsing.states import State
+from harmony_stream.values.events import (
     ContentDelta,
+    HarmonyParseError,
     Malformed,
     MessageEnd,
     MessageStart,
     join_deltas,
 )
-from harmony_stream.parsing.parser import EventParser
-from harmony_stream.parsing.states import State
 
 
 def caught(call, *arguments):

@@ -16,8 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from harmony_stream import messages, tools
-from harmony_stream.messages import (
+from harmony_stream.support.value import plain_error
+from harmony_stream.values import messages, tools
+from harmony_stream.values.messages import (
     Author,
     ChannelConfig,
     Content,
@@ -31,8 +32,7 @@ from harmony_stream.messages import (
     SystemContent,
     TextContent,
 )
-from harmony_stream.records import plain_error
-from harmony_stream.tools import ToolDescription, ToolNamespaceConfig
+from harmony_stream.values.tools import ToolDescription, ToolNamespaceConfig
 
 OURS = SimpleNamespace(**{**vars(tools), **vars(messages)})
 THEIRS = openai_harmony
@@ -521,7 +521,8 @@ def test_a_wrong_body_is_told_with_its_place():
 
 def test_importing_the_model_imports_neither_pydantic_nor_tiktoken():
     program = (
-        "import sys, harmony_stream.messages; print({'pydantic', 'tiktoken'} & {*sys.modules})"
+        "import sys, harmony_stream.values.messages\n"
+        "print({'pydantic', 'tiktoken'} & {*sys.modules})"
     )
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from harmony_stream.nesting import MAX_DEPTH, NestingError, check_depth, dumps, loads
+from harmony_stream.support.json_text import MAX_DEPTH, NestingError, check_depth, dumps, loads
 
 SENTENCE = "nested too deeply: more than 128 levels"
 

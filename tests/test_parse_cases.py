@@ -11,10 +11,15 @@ import attrs
 import pytest
 from strategies import events_of, faults_of, messages_of, stray_texts_of, tokens_of
 
-from harmony_stream.errors import HarmonyParseError
 from harmony_stream.parsing.collect import MessageCollector
-from harmony_stream.parsing.events import ContentDelta, Malformed, MessageEnd, MessageStart
 from harmony_stream.parsing.parser import EventParser
+from harmony_stream.values.events import (
+    ContentDelta,
+    HarmonyParseError,
+    Malformed,
+    MessageEnd,
+    MessageStart,
+)
 
 FOLDER = Path(__file__).parent / "cases"
 FIELDS = ("role", "name", "channel", "recipient", "content_type", "content")

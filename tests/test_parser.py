@@ -22,11 +22,17 @@ from strategies import (
     tokens_of,
 )
 
-from harmony_stream.errors import FaultKind, HarmonyParseError
-from harmony_stream.messages import Role
-from harmony_stream.parsing.events import ContentDelta, Malformed, MessageStart, join_deltas
 from harmony_stream.parsing.parser import EventParser, aiter_events, iter_events
 from harmony_stream.parsing.states import State
+from harmony_stream.values.events import (
+    ContentDelta,
+    FaultKind,
+    HarmonyParseError,
+    Malformed,
+    MessageStart,
+    join_deltas,
+)
+from harmony_stream.values.messages import Role
 from harmony_stream.vocabulary import FormattingToken, Vocabulary
 
 ANSWER = tokens_of("<|channel|>final<|message|>Hello world<|return|>")

@@ -19,7 +19,8 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError, field_valid
 from strategies import examples
 
 import harmony_stream
-from harmony_stream.messages import (
+from harmony_stream.support.value import Record, _Kind, plain_error
+from harmony_stream.values.messages import (
     Author,
     ChannelConfig,
     Message,
@@ -28,8 +29,7 @@ from harmony_stream.messages import (
     SystemContent,
     TextContent,
 )
-from harmony_stream.records import Record, _Kind, plain_error
-from harmony_stream.tools import ToolDescription, ToolNamespaceConfig
+from harmony_stream.values.tools import ToolDescription, ToolNamespaceConfig
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),

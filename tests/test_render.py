@@ -15,19 +15,7 @@ from strategies import VOCABULARY, events_of, examples, tokens_of
 
 import harmony_stream.rendering
 from harmony_stream.errors import RenderError, RenderFormattingTokenError, RenderReferenceError
-from harmony_stream.messages import (
-    Author,
-    Conversation,
-    DeveloperContent,
-    Message,
-    RenderConversationConfig,
-    RenderOptions,
-    Role,
-    SystemContent,
-    TextContent,
-)
 from harmony_stream.parsing.collect import MessageCollector
-from harmony_stream.parsing.events import Malformed
 from harmony_stream.parsing.parser import EventParser
 from harmony_stream.rendering import render as render_module
 from harmony_stream.rendering.dropping import analysis_cutoff
@@ -40,7 +28,19 @@ from harmony_stream.rendering.header import (
 )
 from harmony_stream.rendering.profiles import PROFILES
 from harmony_stream.rendering.render import Renderer, render_events
-from harmony_stream.tools import ToolDescription, ToolNamespaceConfig
+from harmony_stream.values.events import Malformed
+from harmony_stream.values.messages import (
+    Author,
+    Conversation,
+    DeveloperContent,
+    Message,
+    RenderConversationConfig,
+    RenderOptions,
+    Role,
+    SystemContent,
+    TextContent,
+)
+from harmony_stream.values.tools import ToolDescription, ToolNamespaceConfig
 from harmony_stream.vocabulary import Vocabulary
 
 CASES = json.loads(Path(__file__).with_name("cases").joinpath("render.json").read_text("utf-8"))

@@ -8,15 +8,15 @@ from hypothesis import strategies as st
 from strategies import examples
 
 from harmony_stream.errors import RenderError
-from harmony_stream.messages import (
+from harmony_stream.rendering.profiles import GUIDE, OPENAI_0_0_8, OSS_0_0_11, PROFILES
+from harmony_stream.rendering.sections import developer_text, has_function_tools, system_text
+from harmony_stream.values.messages import (
     ChannelConfig,
     DeveloperContent,
     ReasoningEffort,
     SystemContent,
 )
-from harmony_stream.rendering.profiles import GUIDE, OPENAI_0_0_8, OSS_0_0_11, PROFILES
-from harmony_stream.rendering.sections import developer_text, has_function_tools, system_text
-from harmony_stream.tools import ToolDescription, ToolNamespaceConfig
+from harmony_stream.values.tools import ToolDescription, ToolNamespaceConfig
 
 IDENTITY = """\
 You are ChatGPT, a large language model trained by OpenAI.

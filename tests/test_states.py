@@ -3,7 +3,6 @@
 import pytest
 from strategies import RESERVED, SPECIAL, UNKNOWN, described, faults_of, tokens_of
 
-from harmony_stream.errors import FaultKind, HarmonyParseError
 from harmony_stream.parsing.machine import _METHODS
 from harmony_stream.parsing.parser import EventParser
 from harmony_stream.parsing.states import (
@@ -15,6 +14,7 @@ from harmony_stream.parsing.states import (
     TokenKind,
     expected_in,
 )
+from harmony_stream.values.events import FaultKind, HarmonyParseError
 from harmony_stream.vocabulary import FormattingToken
 
 CELLS = [(state, kind) for state in State for kind in TokenKind]

@@ -18,11 +18,12 @@ from server_loops import ERROR, LOOPS
 from strategies import SPECIAL, UNKNOWN, examples, tokens_of
 
 import harmony_stream
-from harmony_stream.encoding import load_harmony_encoding
-from harmony_stream.errors import FaultKind, HarmonyError, HarmonyParseError
-from harmony_stream.header import KNOWN_ROLES
-from harmony_stream.messages import Role
-from harmony_stream.streamable import StreamableParser, StreamState
+from harmony_stream.drop_in.encoding import load_harmony_encoding
+from harmony_stream.drop_in.streamable import StreamableParser, StreamState
+from harmony_stream.errors import HarmonyError
+from harmony_stream.values.events import FaultKind, HarmonyParseError
+from harmony_stream.values.header import KNOWN_ROLES
+from harmony_stream.values.messages import Role
 from harmony_stream.vocabulary import Vocabulary
 
 OURS = load_harmony_encoding("HarmonyGptOss")

@@ -1,8 +1,8 @@
 import pytest
 from strategies import SPECIAL, VOCABULARY, described
 
+from harmony_stream.parsing.marked_text import MarkedText
 from harmony_stream.parsing.parser import EventParser
-from harmony_stream.parsing.text import MarkedText
 
 END, CHANNEL = SPECIAL["<|end|>"], SPECIAL["<|channel|>"]
 

@@ -5,7 +5,7 @@ import json
 import openai_harmony
 import pytest
 
-from harmony_stream.tools import ToolNamespaceConfig
+from harmony_stream.values.tools import ToolNamespaceConfig
 
 
 @pytest.mark.parametrize("name", ["browser", "python"])

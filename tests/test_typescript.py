@@ -14,7 +14,7 @@ from strategies import VOCABULARY, examples
 from harmony_stream.errors import RenderError, RenderReferenceError
 from harmony_stream.rendering.profiles import GUIDE, OPENAI_0_0_8, OSS_0_0_11
 from harmony_stream.rendering.typescript import tool_identifiers, tool_type
-from harmony_stream.tools import ToolDescription
+from harmony_stream.values.tools import ToolDescription
 
 FILE = Path(__file__).with_name("cases") / "typescript.json"
 ALL_CASES = {case["id"]: case for case in json.loads(FILE.read_text(encoding="utf-8"))}

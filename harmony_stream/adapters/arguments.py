@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harmony_stream.adapters.routing import CALLS, Kind, Route, route
-from harmony_stream.nesting import loads
+from harmony_stream.support.json_text import loads
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from harmony_stream.header import Header
+    from harmony_stream.values.header import Header
 
 ARGUMENTS_NOT_JSON = "arguments_not_json"
 """Name of the problem, wherever it is reported."""
@@ -28,8 +28,8 @@ def lack_json(header: Header, arguments: str, tools: Collection[str] = ()) -> bo
 
     Calls whose type is `json` must be JSON, and calls of functions that name no type.
 
-    >>> from harmony_stream.header import Header
-    >>> from harmony_stream.messages import Role
+    >>> from harmony_stream.values.header import Header
+    >>> from harmony_stream.values.messages import Role
     >>> lack_json(Header(Role.ASSISTANT, None, "commentary", "functions.f"), '{"a": ')
     True
     >>> lack_json(Header(Role.ASSISTANT, None, "analysis", "python", "code"), "1 +")
@@ -68,8 +68,8 @@ def lack_arguments(route: Route, header: Header, arguments: str) -> bool:
 
     Code is not JSON, and searches are the server's own.
 
-    >>> from harmony_stream.header import Header
-    >>> from harmony_stream.messages import Role
+    >>> from harmony_stream.values.header import Header
+    >>> from harmony_stream.values.messages import Role
     >>> lack_arguments(Route(Kind.FUNCTION, "f"), Header(Role.ASSISTANT), " ")
     True
     """

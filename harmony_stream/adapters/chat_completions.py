@@ -24,14 +24,14 @@ from harmony_stream.adapters.turn import (
     finite,
     random_id,
 )
-from harmony_stream.parsing.collect import BLANK_LINE
+from harmony_stream.values.completion import BLANK_LINE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from harmony_stream.adapters.problems import Problem
-    from harmony_stream.parsing.collect import Completion
-    from harmony_stream.parsing.events import Event
+    from harmony_stream.values.completion import Completion
+    from harmony_stream.values.events import Event
 
 ReasoningKey: TypeAlias = Literal["reasoning", "reasoning_content", "both"] | None
 

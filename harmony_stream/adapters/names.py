@@ -12,16 +12,14 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from harmony_stream.header import KNOWN_CHANNELS
-from harmony_stream.messages import Role
+from harmony_stream.values.header import KNOWN_CHANNELS
+from harmony_stream.values.messages import Role
+from harmony_stream.values.tools import FUNCTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from harmony_stream.header import Header
-
-FUNCTIONS = "functions."
-"""The namespace of the functions that a request declares. Format guide, "Function calling"."""
+    from harmony_stream.values.header import Header
 
 _EDGES = "./:+-"
 _NAMESPACE = re.compile(r"[./:+-]*(?:functions?[./:]+)*", re.IGNORECASE)
@@ -97,7 +95,7 @@ def addressed(
         header_text: the header as it was written, if there are such words.
         tools: the declared names.
 
-    >>> from harmony_stream.header import Header
+    >>> from harmony_stream.values.header import Header
     >>> header = Header(Role.ASSISTANT, None, "commentary", None, "json")
     >>> addressed(header, "functions.f", "commentary to= functions.f json", {"f"}).header.recipient
     'functions.f'
@@ -124,7 +122,7 @@ def _address_of(header: Header) -> str:
     Where there is no recipient, only a word with the namespace of functions can be one.
     """
     kind = str(header.content_type)
-    if header.recipient is None and not kind.startswith(FUNCTIONS):
+    if header.recipient is None and not kind.startswith(f"{FUNCTIONS}."):
         return ""
     return f"to={header.recipient or ''} {kind}"
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 if TYPE_CHECKING:
-    from harmony_stream.header import Header
+    from harmony_stream.values.header import Header
 
 
 @attrs.frozen

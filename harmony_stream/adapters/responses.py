@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from harmony_stream.adapters.problems import Problem
-    from harmony_stream.parsing.collect import Completion
-    from harmony_stream.parsing.events import Event
+    from harmony_stream.values.completion import Completion
+    from harmony_stream.values.events import Event
 
 PROBLEMS = "harmony_problems"
 """Where a client that asked for them finds problems: in the response that ends the stream."""

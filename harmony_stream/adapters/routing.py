@@ -13,16 +13,17 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import attrs
 
-from harmony_stream.adapters.names import FUNCTIONS, bare_name, declared_name
-from harmony_stream.header import KNOWN_CHANNELS, Header
-from harmony_stream.messages import Role
-from harmony_stream.parsing.states import State
+from harmony_stream.adapters.names import bare_name, declared_name
+from harmony_stream.values.header import KNOWN_CHANNELS, Header
+from harmony_stream.values.messages import Role
+from harmony_stream.values.read_header import Section
+from harmony_stream.values.tools import FUNCTIONS
 from harmony_stream.vocabulary import FormattingToken
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from harmony_stream.parsing.events import Malformed
+    from harmony_stream.values.events import Malformed
 
 Place: TypeAlias = Literal["content", "reasoning"]
 
@@ -97,7 +98,7 @@ _KIND_OF_PLACE = {"content": Kind.TEXT, "reasoning": Kind.REASONING}
 def is_unlabelled(header: Header) -> bool:
     """Whether this is text of the assistant to which no channel gives a meaning.
 
-    >>> from harmony_stream.header import Header
+    >>> from harmony_stream.values.header import Header
     >>> is_unlabelled(Header(Role.ASSISTANT)), is_unlabelled(Header(Role.ASSISTANT, None, "final"))
     (True, False)
     """
@@ -117,7 +118,7 @@ def route(
         tools: names of the functions that the request declares.
         unlabelled: where text goes that no known channel labels.
 
-    >>> from harmony_stream.header import Header
+    >>> from harmony_stream.values.header import Header
     >>> route(Header(Role.ASSISTANT, None, "analysis", "functions.get_weather"))
     Route(kind=<Kind.FUNCTION: 'function'>, name='get_weather', server='')
     >>> route(Header(Role.ASSISTANT, None, "analysis")).kind
@@ -157,7 +158,7 @@ def stray_route(fault: Malformed, header: Header | None, unlabelled: Unlabelled)
         unlabelled: where text goes that no known channel labels.
     """
     if header is not None and route(header, (), unlabelled).kind is Kind.REASONING:
-        is_behind_channel = fault.error.state != State.ROLE
+        is_behind_channel = fault.error.state != Section.ROLE
         if is_behind_channel or attrs.evolve(header, recipient=None).is_visible:
             return Route(Kind.REASONING)
     words, header_text = fault.text.split(), fault.error.header_text
@@ -194,7 +195,7 @@ def tool_route(recipient: str, tools: Collection[str] = ()) -> Route:
     """
     if recipient in tools:
         return Route(Kind.FUNCTION, recipient)
-    name = recipient.removeprefix(FUNCTIONS)
+    name = recipient.removeprefix(f"{FUNCTIONS}.")
     if name in tools:
         return Route(Kind.FUNCTION, name)
     if kind := _BUILT_IN.get(recipient):

@@ -34,7 +34,7 @@ from harmony_stream.adapters.arguments import (
     lack_arguments,
     lack_json,
 )
-from harmony_stream.adapters.names import FUNCTIONS, addressed
+from harmony_stream.adapters.names import addressed
 from harmony_stream.adapters.problems import Problem, sentence_of
 from harmony_stream.adapters.routing import (
     CALLS,
@@ -45,19 +45,20 @@ from harmony_stream.adapters.routing import (
     route,
     stray_route,
 )
-from harmony_stream.errors import FaultKind
-from harmony_stream.header import Header
-from harmony_stream.messages import Role
-from harmony_stream.nesting import loads
-from harmony_stream.parsing.collect import Completion
-from harmony_stream.parsing.events import (
+from harmony_stream.support.json_text import loads
+from harmony_stream.values.completion import Completion
+from harmony_stream.values.events import (
     ContentDelta,
     EndKind,
     Event,
+    FaultKind,
     Malformed,
     MessageEnd,
     MessageStart,
 )
+from harmony_stream.values.header import Header
+from harmony_stream.values.messages import Role
+from harmony_stream.values.tools import FUNCTIONS
 
 Chunk: TypeAlias = dict[str, Any]
 """One piece of a client stream, ready for `json.dumps`."""
@@ -475,7 +476,7 @@ class Turn(ClientStream):
             chunks += self._report(kind, *span, place=place)
         if header.is_tool_call and found.kind not in CALLS:
             chunks += self._report("nameless_call", *span)
-        is_named = header.recipient in (found.name, FUNCTIONS + found.name)
+        is_named = header.recipient in (found.name, f"{FUNCTIONS}.{found.name}")
         if found.kind is Kind.FUNCTION and (is_mended or not is_named):
             chunks += self._report("resolved_name", *span, name=found.name)
         if found.kind in CALLS and not self._shows(found):

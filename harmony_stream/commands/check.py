@@ -22,7 +22,7 @@ from harmony_stream.commands.token_logs import (
 )
 from harmony_stream.logs.batch import events_of
 from harmony_stream.logs.write import header_of, place_of, rows_of
-from harmony_stream.parsing.events import EndKind, Malformed
+from harmony_stream.values.events import EndKind, Malformed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

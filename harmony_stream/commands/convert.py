@@ -21,9 +21,9 @@ from harmony_stream.commands.token_logs import (
     guarded,
     results,
 )
-from harmony_stream.files import writing
-from harmony_stream.logs.extras import need
 from harmony_stream.logs.write import LINES, message_schema, message_table
+from harmony_stream.support.extras import need
+from harmony_stream.support.files import writing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from harmony_stream.files import same_file
+from harmony_stream.support.files import same_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-from harmony_stream.nesting import NestingError, loads
+from harmony_stream.support.json_text import NestingError, loads
 
 
 class UnreadableError(Exception):

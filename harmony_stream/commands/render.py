@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from harmony_stream.commands.inputs import UnreadableError, load_json, name_of
 from harmony_stream.errors import RenderError
-from harmony_stream.messages import Conversation, Role
-from harmony_stream.records import Record, plain_error
 from harmony_stream.rendering.profiles import OPENAI_0_0_8, PROFILES
 from harmony_stream.rendering.render import Renderer
+from harmony_stream.support.value import Record, plain_error
+from harmony_stream.values.messages import Conversation, Role
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

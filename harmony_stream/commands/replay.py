@@ -16,9 +16,9 @@ from harmony_stream.commands.screen import Arguments, Screen
 from harmony_stream.commands.terminal import complain
 from harmony_stream.commands.token_logs import add_options, options_of, place_of
 from harmony_stream.logs import LogError, LogRecord, Selection, is_whole, read_log, select
-from harmony_stream.messages import Role
-from harmony_stream.parsing.events import Event, Malformed
 from harmony_stream.parsing.parser import iter_events
+from harmony_stream.values.events import Event, Malformed
+from harmony_stream.values.messages import Role
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

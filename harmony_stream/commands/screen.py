@@ -15,8 +15,7 @@ import attrs
 
 from harmony_stream.adapters.arguments import ARGUMENTS_NOT_JSON, NOT_JSON, lack_json
 from harmony_stream.commands.terminal import VisibleContent, visible
-from harmony_stream.messages import Role
-from harmony_stream.parsing.events import (
+from harmony_stream.values.events import (
     ContentDelta,
     EndKind,
     Event,
@@ -24,11 +23,12 @@ from harmony_stream.parsing.events import (
     MessageEnd,
     MessageStart,
 )
+from harmony_stream.values.messages import Role
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from harmony_stream.header import Header
+    from harmony_stream.values.header import Header
 
 
 @attrs.frozen

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from harmony_stream.commands.inputs import UnreadableError
 from harmony_stream.commands.terminal import complain, visible
 from harmony_stream.commands.token_logs import guarded, place_of
-from harmony_stream.logs.extras import MissingExtraError
+from harmony_stream.support.extras import MissingExtraError
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette

@@ -19,7 +19,7 @@ from harmony_stream.commands.token_logs import (
     results,
 )
 from harmony_stream.logs.write import header_of, rows_of
-from harmony_stream.messages import Role
+from harmony_stream.values.messages import Role
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,11 +8,11 @@ from typing import Any
 from harmony_stream.commands.inputs import UnreadableError, load_json, name_of
 from harmony_stream.commands.render import add_profile
 from harmony_stream.errors import RenderError
-from harmony_stream.messages import DeveloperContent
-from harmony_stream.records import plain_error
 from harmony_stream.rendering.profiles import get_profile
 from harmony_stream.rendering.sections import developer_text
-from harmony_stream.tools import ToolDescription
+from harmony_stream.support.value import plain_error
+from harmony_stream.values.messages import DeveloperContent
+from harmony_stream.values.tools import ToolDescription
 
 _DESCRIPTION = """\
 Show tool schemas as they stand in the developer message: as TypeScript.

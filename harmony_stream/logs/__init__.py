@@ -17,10 +17,10 @@ from harmony_stream.logs.batch import (
     parse_table,
     to_arrow,
 )
-from harmony_stream.logs.extras import MissingExtraError
 from harmony_stream.logs.read import FORMATS, read_log
 from harmony_stream.logs.records import LogError, LogRecord, LogWarning, Options
 from harmony_stream.logs.selection import Selection, select
+from harmony_stream.support.extras import MissingExtraError
 
 __all__ = [
     "COLUMNS",

@@ -11,7 +11,6 @@ from itertools import chain, pairwise, repeat
 from typing import IO, TYPE_CHECKING, Any
 
 from harmony_stream.logs.chunks import Chunk, group
-from harmony_stream.logs.extras import need
 from harmony_stream.logs.layouts import ID_FIELDS, LENGTH_FIELDS, PROMPT_FIELDS
 from harmony_stream.logs.records import (
     EXPECTED,
@@ -23,6 +22,7 @@ from harmony_stream.logs.records import (
     Options,
     sound,
 )
+from harmony_stream.support.extras import need
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

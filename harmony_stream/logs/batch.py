@@ -21,10 +21,9 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from harmony_stream.adapters.arguments import ARGUMENTS_NOT_JSON, lack_json
-from harmony_stream.header import Header
-from harmony_stream.logs.extras import MissingExtraError, need
-from harmony_stream.messages import Role
-from harmony_stream.parsing.events import (
+from harmony_stream.parsing.parser import EventParser
+from harmony_stream.support.extras import MissingExtraError, need
+from harmony_stream.values.events import (
     ContentDelta,
     EndKind,
     Event,
@@ -32,7 +31,8 @@ from harmony_stream.parsing.events import (
     MessageEnd,
     MessageStart,
 )
-from harmony_stream.parsing.parser import EventParser
+from harmony_stream.values.header import Header
+from harmony_stream.values.messages import Role
 from harmony_stream.vocabulary import FormattingToken, Vocabulary
 
 if TYPE_CHECKING:

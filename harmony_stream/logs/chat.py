@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harmony_stream.adapters.arguments import NO_ARGUMENTS, lack_arguments
 from harmony_stream.adapters.routing import CALLS, Kind, Unlabelled, route, stray_route
-from harmony_stream.header import Header
-from harmony_stream.messages import Role
-from harmony_stream.parsing.collect import BLANK_LINE
-from harmony_stream.parsing.events import ContentDelta, Malformed, MessageEnd, MessageStart
+from harmony_stream.values.completion import BLANK_LINE
+from harmony_stream.values.events import ContentDelta, Malformed, MessageEnd, MessageStart
+from harmony_stream.values.header import Header
+from harmony_stream.values.messages import Role
+from harmony_stream.values.tools import FUNCTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from harmony_stream.parsing.events import Event
+    from harmony_stream.values.events import Event
 
 
 class Said(NamedTuple):
@@ -38,7 +39,6 @@ class Said(NamedTuple):
     ends_answer: bool
 
 
-_FUNCTIONS = "functions."
 _THOUGHT = Header(Role.ASSISTANT, None, "analysis")
 
 
@@ -85,7 +85,7 @@ def chat_messages(messages: Iterable[Said]) -> list[dict[str, Any]]:
     Calls are numbered, so that the same log gives the same ids; a tool's message answers the last
     call of that tool.
 
-    >>> from harmony_stream.header import Header
+    >>> from harmony_stream.values.header import Header
     >>> thinking = Said(Header(Role.ASSISTANT, None, "analysis"), "Hm.", True, False)
     >>> answer = Said(Header(Role.ASSISTANT, None, "final"), "Yes.", True, True)
     >>> chat_messages([thinking, answer])
@@ -124,14 +124,17 @@ def _call(said: Said, call_id: str) -> dict[str, Any]:
     arguments = said.text
     if said.is_complete and lack_arguments(route(said.header), said.header, arguments):
         arguments = NO_ARGUMENTS  # readers parse them: an empty text is no JSON
-    function = {"name": str(said.header.recipient).removeprefix(_FUNCTIONS), "arguments": arguments}
+    function = {
+        "name": str(said.header.recipient).removeprefix(f"{FUNCTIONS}."),
+        "arguments": arguments,
+    }
     return {"id": call_id, "type": "function", "function": function}
 
 
 def _other(header: Header, text: str, last_calls: dict[str, str]) -> dict[str, Any]:
     message: dict[str, Any] = {"role": header.role.value, "content": text}
     if header.name is not None:
-        message["name"] = header.name.removeprefix(_FUNCTIONS)
+        message["name"] = header.name.removeprefix(f"{FUNCTIONS}.")
     if header.role is Role.TOOL and header.name in last_calls:
         message["tool_call_id"] = last_calls[header.name]
     return message

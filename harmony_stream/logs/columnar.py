@@ -17,9 +17,9 @@ import attrs
 
 from harmony_stream.logs.arrays import cut_rows
 from harmony_stream.logs.chunks import Chunk, group
-from harmony_stream.logs.extras import need
 from harmony_stream.logs.layouts import ID_FIELDS, LENGTH_FIELDS, PROMPT_FIELDS
 from harmony_stream.logs.records import EXPECTED, Ids, Item, LogError, LogRecord, Options, sound
+from harmony_stream.support.extras import need
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

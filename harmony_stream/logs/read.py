@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, TypeAlias
 from harmony_stream.logs.arrays import read_npy, read_npz
 from harmony_stream.logs.chunks import ItemsChunk
 from harmony_stream.logs.columnar import read_arrow, read_parquet
-from harmony_stream.logs.extras import MissingExtraError
 from harmony_stream.logs.records import Item, LogError, LogRecord, LogWarning, Options
 from harmony_stream.logs.source import HEAD, Place, Source
 from harmony_stream.logs.sse import read_events
 from harmony_stream.logs.text import read_document, read_ids, read_lines
+from harmony_stream.support.extras import MissingExtraError
 from harmony_stream.support.sse import BYTE_ORDER_MARK
 
 if TYPE_CHECKING:

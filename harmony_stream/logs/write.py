@@ -7,12 +7,12 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from harmony_stream.header import Header
 from harmony_stream.logs.batch import COLUMNS, arrow_schema, events_of, to_arrow
 from harmony_stream.logs.chat import Said, chat_messages, said_in
-from harmony_stream.logs.extras import need
-from harmony_stream.messages import Role
-from harmony_stream.parsing.events import EndKind
+from harmony_stream.support.extras import need
+from harmony_stream.values.events import EndKind
+from harmony_stream.values.header import Header
+from harmony_stream.values.messages import Role
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

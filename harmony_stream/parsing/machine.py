@@ -10,19 +10,7 @@ from codecs import utf_8_decode
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harmony_stream.errors import FaultKind
-from harmony_stream.header import Header, Opening, Section
-from harmony_stream.parsing.events import (
-    ContentDelta,
-    EndKind,
-    ErrorFields,
-    Event,
-    Malformed,
-    MessageEnd,
-    MessageStart,
-    join_deltas,
-)
-from harmony_stream.parsing.judgement import (
+from harmony_stream.parsing.header_tokens import (
     Fault,
     Item,
     Judgement,
@@ -42,12 +30,25 @@ from harmony_stream.parsing.states import (
     TokenKind,
     expected_in,
 )
+from harmony_stream.values.events import (
+    ContentDelta,
+    EndKind,
+    ErrorFields,
+    Event,
+    FaultKind,
+    Malformed,
+    MessageEnd,
+    MessageStart,
+    join_deltas,
+)
+from harmony_stream.values.read_header import Opening, Section
 from harmony_stream.vocabulary import FormattingToken, Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from harmony_stream.messages import Role
+    from harmony_stream.values.header import Header
+    from harmony_stream.values.messages import Role
 
 # Bound once: compared with by identity for each token.
 CONTENT = State.CONTENT

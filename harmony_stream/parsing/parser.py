@@ -14,26 +14,27 @@ from typing import TYPE_CHECKING, Any, Self, SupportsIndex
 
 import attrs
 
-from harmony_stream.errors import HarmonyParseError
-from harmony_stream.header import Header, Opening
-from harmony_stream.messages import Role
-from harmony_stream.parsing.events import (
+from harmony_stream.parsing.machine import CONTENT, EXPECT_START, Machine, Piece
+from harmony_stream.parsing.marked_text import MarkedText
+from harmony_stream.parsing.states import State, TokenKind
+from harmony_stream.values.events import (
     ContentDelta,
     Event,
+    HarmonyParseError,
     Malformed,
     MessageStart,
     extend_joining,
     join_deltas,
 )
-from harmony_stream.parsing.machine import CONTENT, EXPECT_START, Machine, Piece
-from harmony_stream.parsing.states import State, TokenKind
-from harmony_stream.parsing.text import MarkedText
+from harmony_stream.values.messages import Role
+from harmony_stream.values.read_header import Opening
 from harmony_stream.vocabulary import FormattingToken, Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
 
-    from harmony_stream.parsing.judgement import Item
+    from harmony_stream.parsing.header_tokens import Item
+    from harmony_stream.values.header import Header
 
 
 _new = object.__new__

@@ -17,10 +17,10 @@ cell, so no sequence of tokens is without an answer. The tolerant mode does what
 reports the fault as an event; the strict mode does the same, and then raises the fault.
 
 In a header, tokens are only kept (`KEEP`); what they mean is judged when the header ends, by
-`harmony_stream.header`, from the sections that the special tokens marked off. So the faults of a
-header's words (`WORD_FAULTS` below) are not in the table, and those that are come out right after
-the `MessageStart`, in the order of their tokens. One comes before it: the fault whose text is the
-words that are part of no field, since they are text of the stream and of no message.
+`harmony_stream.values.read_header`, from the sections that the special tokens marked off. So the
+faults of a header's words (`WORD_FAULTS` below) are not in the table, and those that are come out
+right after the `MessageStart`, in the order of their tokens. One comes before it: the fault whose
+text is the words that are part of no field, since they are text of the stream and of no message.
 
 What a table cannot hold
 ========================
@@ -36,8 +36,8 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from harmony_stream.errors import FaultKind
-from harmony_stream.header import KNOWN_CHANNELS, KNOWN_ROLES
+from harmony_stream.values.events import FaultKind
+from harmony_stream.values.header import KNOWN_CHANNELS, KNOWN_ROLES
 from harmony_stream.vocabulary import FormattingToken
 
 if TYPE_CHECKING:

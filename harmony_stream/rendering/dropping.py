@@ -1,20 +1,20 @@
 """Which reasoning a renderer leaves out of a prompt by itself: two rules, by headers alone.
 
 `harmony_stream.history` decides by the same rules, with more to choose from. What it has decided is
-marked (`harmony_stream.messages.Decided`), and nothing here is asked then.
+marked (`harmony_stream.values.messages.Decided`), and nothing here is asked then.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harmony_stream.header import is_tool
-from harmony_stream.messages import Role
+from harmony_stream.values.header import is_tool
+from harmony_stream.values.messages import Role
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from harmony_stream.messages import Message
+    from harmony_stream.values.messages import Message
 
 
 def analysis_cutoff(headers: Sequence[tuple[Role, str | None]]) -> int:
@@ -51,7 +51,7 @@ def reasoning_of_finished_turns(messages: Iterable[Message]) -> list[int]:
     The format guide, "Handling reasoning output in subsequent sampling". A user message opens a
     turn; it is finished if the assistant's last message in it is its answer.
 
-    >>> from harmony_stream.messages import Message
+    >>> from harmony_stream.values.messages import Message
     >>> of = Message.from_role_and_content
     >>> turn = [of("user", "2 + 2?"), of("assistant", "Hm.").with_channel("analysis"),
     ...         of("assistant", "4").with_channel("final")]

@@ -1,7 +1,7 @@
 """Headers to write: their layout by profile, and what must not be written.
 
 One rule decides what is refused: a header is written only if the parser's own reader,
-`harmony_stream.header.read_header`, reads it back as what it is. The sentences below only say why.
+`harmony_stream.values.read_header`, reads it back as what it is. The sentences below only say why.
 """
 
 from __future__ import annotations
@@ -12,25 +12,16 @@ from typing import TYPE_CHECKING
 import attrs
 
 from harmony_stream.errors import RenderError
-from harmony_stream.header import (
-    CONSTRAIN_MARKER,
-    KNOWN_CHANNELS,
-    Header,
-    HeaderReading,
-    Opening,
-    Run,
-    Section,
-    is_role_word,
-    read_header,
-)
-from harmony_stream.messages import Role
 from harmony_stream.rendering.profiles import GUIDE
+from harmony_stream.values.header import CONSTRAIN_MARKER, KNOWN_CHANNELS, Header, is_role_word
+from harmony_stream.values.messages import Role
+from harmony_stream.values.read_header import HeaderReading, Opening, Run, Section, read_header
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harmony_stream.messages import Message
     from harmony_stream.rendering.profiles import Profile
+    from harmony_stream.values.messages import Message
 
 # What `EventParser` reads unless it is told otherwise; a test holds the two together.
 MAX_HEADER_TOKENS = 64

@@ -10,7 +10,7 @@ from enum import StrEnum
 
 import attrs
 
-from harmony_stream.messages import Role
+from harmony_stream.values.messages import Role
 
 
 class TypeScript(StrEnum):

@@ -20,17 +20,6 @@ from typing import TYPE_CHECKING, Any, cast
 import attrs
 
 from harmony_stream.errors import RenderError, RenderFormattingTokenError
-from harmony_stream.header import CONSTRAIN_MARKER, Header, Section
-from harmony_stream.messages import (
-    Decided,
-    DeveloperContent,
-    RenderConversationConfig,
-    RenderOptions,
-    Role,
-    SystemContent,
-    TextContent,
-)
-from harmony_stream.records import Record
 from harmony_stream.rendering.dropping import analysis_cutoff, reasoning_of_finished_turns
 from harmony_stream.rendering.header import (
     MAX_HEADER_TOKENS,
@@ -43,13 +32,25 @@ from harmony_stream.rendering.header import (
 )
 from harmony_stream.rendering.profiles import GUIDE, OPENAI_0_0_8, Profile, get_profile
 from harmony_stream.rendering.sections import developer_text, has_function_tools, system_text
+from harmony_stream.support.value import Record
+from harmony_stream.values.header import CONSTRAIN_MARKER, Header
+from harmony_stream.values.messages import (
+    Decided,
+    DeveloperContent,
+    RenderConversationConfig,
+    RenderOptions,
+    Role,
+    SystemContent,
+    TextContent,
+)
+from harmony_stream.values.read_header import Section
 from harmony_stream.vocabulary import FormattingToken, Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
 
-    from harmony_stream.messages import Content, Conversation, Message
-    from harmony_stream.parsing.events import Event, MessageStart
+    from harmony_stream.values.events import Event, MessageStart
+    from harmony_stream.values.messages import Content, Conversation, Message
 
 # Tokens kept by one renderer, in each of its two generations: about 20 MB.
 _CACHED_TOKENS = 2**19
@@ -68,7 +69,7 @@ _OPENINGS = {
 class Renderer:
     """Writes messages in the layout of a profile.
 
-    >>> from harmony_stream.messages import Conversation, Message, Role
+    >>> from harmony_stream.values.messages import Conversation, Message, Role
     >>> renderer = Renderer()
     >>> question = Message.from_role_and_content(Role.USER, "What is 2 + 2?")
     >>> tokens = renderer.render_conversation_for_completion(

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harmony_stream.errors import RenderError
-from harmony_stream.nesting import NestingError, dumps
 from harmony_stream.rendering.header import NAMES, is_channel, is_tool_name
 from harmony_stream.rendering.typescript import (
     comment_lines,
@@ -17,27 +16,28 @@ from harmony_stream.rendering.typescript import (
     lines_of,
     tool_type,
 )
+from harmony_stream.support.json_text import NestingError, dumps
+from harmony_stream.values.tools import FUNCTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from harmony_stream.messages import (
+    from harmony_stream.rendering.profiles import Profile
+    from harmony_stream.values.messages import (
         ChannelConfig,
         DeveloperContent,
         ResponseFormat,
         SystemContent,
     )
-    from harmony_stream.rendering.profiles import Profile
-    from harmony_stream.tools import ToolNamespaceConfig
+    from harmony_stream.values.tools import ToolNamespaceConfig
 
-FUNCTIONS = "functions"
 _CALLS_NOTE = f"Calls to these tools must go to the commentary channel: '{FUNCTIONS}'."
 
 
 def system_text(content: SystemContent, profile: Profile, *, has_functions: bool) -> str:
     """The text of a system message; with functions in the conversation it says where calls go.
 
-    >>> from harmony_stream.messages import SystemContent
+    >>> from harmony_stream.values.messages import SystemContent
     >>> from harmony_stream.rendering.profiles import GUIDE
     >>> print(system_text(SystemContent(channel_config=None), GUIDE, has_functions=False))
     You are ChatGPT, a large language model trained by OpenAI.
@@ -51,7 +51,7 @@ def system_text(content: SystemContent, profile: Profile, *, has_functions: bool
 def developer_text(content: DeveloperContent, profile: Profile) -> str:
     """The text of a developer message: instructions, tools, response formats.
 
-    >>> from harmony_stream.messages import DeveloperContent
+    >>> from harmony_stream.values.messages import DeveloperContent
     >>> from harmony_stream.rendering.profiles import GUIDE
     >>> print(developer_text(DeveloperContent(instructions="Be brief."), GUIDE))
     # Instructions

@@ -26,13 +26,13 @@ from urllib.parse import unquote
 import attrs
 
 from harmony_stream.errors import RenderError, RenderReferenceError
-from harmony_stream.nesting import MAX_DEPTH, NestingError, dumps, loads
 from harmony_stream.rendering.profiles import Profile, TypeScript
+from harmony_stream.support.json_text import MAX_DEPTH, NestingError, dumps, loads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from harmony_stream.tools import ToolDescription
+    from harmony_stream.values.tools import ToolDescription
 
 Json: TypeAlias = Any
 
@@ -56,7 +56,7 @@ def tool_type(
         RenderError: a text would break out of its line; a reference leads nowhere; too deep.
 
     >>> from harmony_stream.rendering.profiles import GUIDE
-    >>> from harmony_stream.tools import ToolDescription
+    >>> from harmony_stream.values.tools import ToolDescription
     >>> print(tool_type(ToolDescription.new("tide", "Now.", {"const": 3}), GUIDE))
     // Now.
     type tide = (_: 3) => any;

@@ -20,7 +20,6 @@ from harmony_stream.adapters.conversations import conversation_from_chat
 from harmony_stream.adapters.turn import closing
 from harmony_stream.errors import HarmonyError
 from harmony_stream.history import normalize_history
-from harmony_stream.messages import Conversation, RenderConversationConfig, Role
 from harmony_stream.rendering.profiles import GUIDE
 from harmony_stream.rendering.render import Renderer
 from harmony_stream.serving.engine import Engine, Prompt, Sampling, check_engine
@@ -30,13 +29,14 @@ from harmony_stream.serving.recorded import RecordedEngine
 from harmony_stream.serving.requests import Asked, body_from, chat_request, responses_request
 from harmony_stream.serving.settings import Settings
 from harmony_stream.serving.store import ResponseStore
+from harmony_stream.values.messages import Conversation, RenderConversationConfig, Role
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 
     from starlette.types import Receive, Scope, Send
 
-    from harmony_stream.parsing.events import Event
+    from harmony_stream.values.events import Event
 
 _LOG = logging.getLogger("harmony_stream.serving")
 

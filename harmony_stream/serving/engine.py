@@ -16,8 +16,8 @@ from harmony_stream.vocabulary import FormattingToken, Vocabulary
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator
 
-    from harmony_stream.messages import Message
-    from harmony_stream.parsing.events import Event
+    from harmony_stream.values.events import Event
+    from harmony_stream.values.messages import Message
 
 # Format guide, "Special tokens": the first two end inference. The model's generation config lists
 # the third as well.

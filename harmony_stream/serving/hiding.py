@@ -11,14 +11,14 @@ import attrs
 
 from harmony_stream.adapters.routing import CALLS, Kind, route
 from harmony_stream.adapters.turn import closing
-from harmony_stream.header import USUAL_TYPES
-from harmony_stream.parsing.events import Event, Malformed, MessageStart
+from harmony_stream.values.events import Event, Malformed, MessageStart
+from harmony_stream.values.header import USUAL_TYPES
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable
 
     from harmony_stream.adapters import Chunk
-    from harmony_stream.header import Header
+    from harmony_stream.values.header import Header
 
 _Thing = TypeVar("_Thing")
 

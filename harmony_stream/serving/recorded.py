@@ -21,12 +21,12 @@ import attrs
 
 from harmony_stream.logs import LogError, LogWarning, is_whole, read_log
 from harmony_stream.logs.source import name_of
-from harmony_stream.messages import Conversation, Message, Role
-from harmony_stream.parsing.events import Malformed, MessageStart
 from harmony_stream.parsing.parser import EventParser
 from harmony_stream.rendering.render import Renderer
 from harmony_stream.serving.engine import stop_token_ids
 from harmony_stream.serving.errors import RequestError
+from harmony_stream.values.events import Malformed, MessageStart
+from harmony_stream.values.messages import Conversation, Message, Role
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -24,7 +24,7 @@ from harmony_stream.adapters.conversations import (
     conversation_from_chat,
     conversation_from_responses,
 )
-from harmony_stream.adapters.conversations_fields import Field
+from harmony_stream.adapters.conversations.fields import Field
 from harmony_stream.adapters.turn import parse_json
 from harmony_stream.serving.errors import RequestError
 from harmony_stream.serving.hiding import ResponseWithoutReasoning
@@ -32,10 +32,10 @@ from harmony_stream.serving.hiding import ResponseWithoutReasoning
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from harmony_stream.adapters.conversations_fields import ConversationError
-    from harmony_stream.messages import Conversation
+    from harmony_stream.adapters.conversations.fields import ConversationError
     from harmony_stream.serving.settings import Settings
     from harmony_stream.serving.store import ResponseStore
+    from harmony_stream.values.messages import Conversation
 
 _LOG = logging.getLogger("harmony_stream.serving")
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from harmony_stream.serving.errors import RequestError
 
 if TYPE_CHECKING:
-    from harmony_stream.adapters.conversations_fields import Field
+    from harmony_stream.adapters.conversations.fields import Field
 
 _MOST = 1000
 

@@ -21,16 +21,10 @@ from strategies import tokens_of
 
 from harmony_stream.adapters import sse
 from harmony_stream.adapters.routing import Kind, Unlabelled, stray_route
-from harmony_stream.header import Header
-from harmony_stream.messages import Role
-from harmony_stream.parsing.events import (
-    ContentDelta,
-    EndKind,
-    Malformed,
-    MessageEnd,
-    MessageStart,
-)
 from harmony_stream.parsing.parser import EventParser
+from harmony_stream.values.events import ContentDelta, EndKind, Malformed, MessageEnd, MessageStart
+from harmony_stream.values.header import Header
+from harmony_stream.values.messages import Role
 
 VERSION = tuple(map(int, openai.__version__.split(".")[:2]))
 

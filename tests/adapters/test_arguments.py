@@ -4,8 +4,8 @@ import pytest
 
 from harmony_stream.adapters.arguments import lack_arguments, lack_json
 from harmony_stream.adapters.routing import route
-from harmony_stream.header import Header
-from harmony_stream.messages import Role
+from harmony_stream.values.header import Header
+from harmony_stream.values.messages import Role
 
 ASSISTANT = Role.ASSISTANT
 CASES = [

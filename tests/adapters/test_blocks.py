@@ -7,7 +7,7 @@ import pytest
 from clients import events_of, read_ag_ui, read_ui_messages, run
 
 from harmony_stream.adapters import AgUiStream, UiMessageStream, Usage, counted_ids
-from harmony_stream.nesting import MAX_DEPTH
+from harmony_stream.support.json_text import MAX_DEPTH
 
 THINK = "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant"
 CALL = "<|channel|>commentary to=functions.f <|constrain|>json<|message|>"

@@ -23,8 +23,8 @@ from harmony_stream.adapters.conversations import (
     conversation_from_responses,
 )
 from harmony_stream.adapters.responses import response
-from harmony_stream.messages import Author, Message, Role
 from harmony_stream.rendering.render import Renderer
+from harmony_stream.values.messages import Author, Message, Role
 
 ROOT = pathlib.Path(__file__).parents[2]
 CASES = json.loads((ROOT / "tests" / "cases" / "history.json").read_text("utf-8"))

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from strategies import examples
 
 from harmony_stream.adapters.names import addressed, bare_name, declared_name
-from harmony_stream.header import Header
-from harmony_stream.messages import Role
+from harmony_stream.values.header import Header
+from harmony_stream.values.messages import Role
 
 ASSISTANT = Role.ASSISTANT
 

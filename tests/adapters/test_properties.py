@@ -37,11 +37,11 @@ from harmony_stream.adapters.conversations import (
     conversation_from_responses,
 )
 from harmony_stream.adapters.routing import Kind, route
-from harmony_stream.messages import Role
 from harmony_stream.parsing.collect import MessageCollector
-from harmony_stream.parsing.events import Malformed, MessageStart
 from harmony_stream.parsing.parser import EventParser
 from harmony_stream.rendering.render import Renderer
+from harmony_stream.values.events import Malformed, MessageStart
+from harmony_stream.values.messages import Role
 
 reasons = st.sampled_from([None, "stop", "tool_calls", "length"])
 reasoning_keys = st.sampled_from(["reasoning", "reasoning_content", "both", None])

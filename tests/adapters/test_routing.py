@@ -12,9 +12,9 @@ from harmony_stream.adapters.routing import (
     stray_route,
     tool_route,
 )
-from harmony_stream.header import Header
-from harmony_stream.messages import Role
-from harmony_stream.parsing.events import Malformed, MessageStart
+from harmony_stream.values.events import Malformed, MessageStart
+from harmony_stream.values.header import Header
+from harmony_stream.values.messages import Role
 
 ASSISTANT = Role.ASSISTANT
 

@@ -22,16 +22,17 @@ from harmony_stream.adapters import (
     Usage,
     counted_ids,
 )
-from harmony_stream.errors import FaultKind, HarmonyParseError
-from harmony_stream.header import Header
-from harmony_stream.messages import Role
-from harmony_stream.parsing.events import (
+from harmony_stream.values.events import (
     ContentDelta,
     EndKind,
+    FaultKind,
+    HarmonyParseError,
     Malformed,
     MessageEnd,
     MessageStart,
 )
+from harmony_stream.values.header import Header
+from harmony_stream.values.messages import Role
 
 THINK = "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant"
 PLAN = "<|channel|>commentary<|message|>Plan.<|end|><|start|>assistant"

@@ -11,9 +11,9 @@ import pytest
 from strategies import SPECIAL, VOCABULARY, tokens_of
 
 from harmony_stream.history import HistoryPolicy, LastTurns, normalize_history
-from harmony_stream.messages import Conversation, Message, RenderConversationConfig, Role
+from harmony_stream.history.transcript import Transcript
 from harmony_stream.rendering.render import Renderer
-from harmony_stream.transcript import Transcript
+from harmony_stream.values.messages import Conversation, Message, RenderConversationConfig, Role
 
 TURNS = 30
 TURNS_A_QUESTION = 6

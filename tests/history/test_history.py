@@ -15,7 +15,6 @@ from reference import Wheel
 from strategies import events_of, examples, streams, tokens_of
 
 from harmony_stream.errors import HarmonyError
-from harmony_stream.header import Header
 from harmony_stream.history import (
     Dropped,
     DropReason,
@@ -23,17 +22,17 @@ from harmony_stream.history import (
     LastTurns,
     OnTruncated,
     TruncatedMessageError,
-    Turns,
-    get_policy,
     messages_to_drop,
     normalize_history,
 )
-from harmony_stream.messages import Conversation, Message, RenderConversationConfig, Role
+from harmony_stream.history.policy import Turns, get_policy
+from harmony_stream.history.transcript import Transcript
 from harmony_stream.parsing.collect import MessageCollector, parse
 from harmony_stream.rendering.header import header_of
 from harmony_stream.rendering.profiles import PROFILES
 from harmony_stream.rendering.render import Renderer
-from harmony_stream.transcript import Transcript
+from harmony_stream.values.header import Header
+from harmony_stream.values.messages import Conversation, Message, RenderConversationConfig, Role
 
 CASES = {
     case["id"]: case

@@ -34,13 +34,13 @@ from harmony_stream.history import (
     TruncatedMessageError,
     normalize_history,
 )
-from harmony_stream.messages import Message
+from harmony_stream.history.files import TranscriptWarning
+from harmony_stream.history.transcript import ChannelUsage, OnMalformed, TrainingView, Transcript
 from harmony_stream.parsing.collect import parse
-from harmony_stream.parsing.events import join_deltas
 from harmony_stream.parsing.parser import EventParser
 from harmony_stream.rendering.render import Renderer
-from harmony_stream.transcript import ChannelUsage, OnMalformed, TrainingView, Transcript
-from harmony_stream.transcript_files import TranscriptWarning
+from harmony_stream.values.events import join_deltas
+from harmony_stream.values.messages import Message
 from harmony_stream.vocabulary import Vocabulary
 
 START, END, RETURN, CALL = (SPECIAL[f"<|{word}|>"] for word in ("start", "end", "return", "call"))
@@ -850,7 +850,7 @@ def test_what_was_saved_is_loaded_and_goes_on(suffix, steps, malformed, rest):
         assert sorted(os.listdir(folder)) == sorted([path.name, whole.name])
 
 
-CUT = pytest.mark.filterwarnings("ignore::harmony_stream.transcript_files.TranscriptWarning")
+CUT = pytest.mark.filterwarnings("ignore::harmony_stream.history.files.TranscriptWarning")
 
 
 @CUT

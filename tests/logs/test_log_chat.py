@@ -5,7 +5,7 @@ from hypothesis import given
 from strategies import events_of, examples, streams
 
 from harmony_stream.logs.chat import chat_messages, said_in
-from harmony_stream.parsing.events import ContentDelta, Malformed
+from harmony_stream.values.events import ContentDelta, Malformed
 
 CALL_OF_F = {
     "id": "call_0", "type": "function", "function": {"name": "f", "arguments": "{}"},

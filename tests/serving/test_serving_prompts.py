@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from strategies import examples
 
 from harmony_stream import Role, parse
-from harmony_stream.messages import RenderOptions
 from harmony_stream.rendering.render import Renderer
 from harmony_stream.serving import create_app
+from harmony_stream.values.messages import RenderOptions
 
 RENDERER = Renderer(profile="guide")
 

@@ -7,7 +7,7 @@ import openai
 import pytest
 from backend_harness import ANSWER, PATIENCE, RESPONSES_TOOLS, ids, serving
 
-from harmony_stream.adapters.conversations_fields import Field
+from harmony_stream.adapters.conversations.fields import Field
 from harmony_stream.serving.errors import RequestError
 from harmony_stream.serving.store import ResponseStore
 

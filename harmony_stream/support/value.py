@@ -466,7 +466,7 @@ def _jsonable(value: Any) -> Any:
 class Record:
     """What every value of the data model can do. Each subclass is an attrs class by itself.
 
-    >>> from harmony_stream.messages import Message
+    >>> from harmony_stream.values.messages import Message
     >>> class Rated(Message):
     ...     rating: int = 0
     >>> rated = Rated(author={"role": "user"}, content="Hi", rating=5)
@@ -582,7 +582,7 @@ class Record:
     def __iter__(self) -> Iterator[Any]:
         """Pairs of name and value, so that `dict` of a record gives its fields as they are.
 
-        >>> from harmony_stream.messages import Author
+        >>> from harmony_stream.values.messages import Author
         >>> dict(Author(role="user"))
         {'role': <Role.USER: 'user'>, 'name': None}
         """
@@ -609,7 +609,7 @@ class Record:
         `{"content": {0}}`, `{"content": {"__all__": {"type"}}}`). Which fields were given is not
         remembered: `exclude_unset` is taken as `exclude_defaults`.
 
-        >>> from harmony_stream.tools import ToolDescription
+        >>> from harmony_stream.values.tools import ToolDescription
         >>> ToolDescription.new("lookup", "Looks up.").model_dump(exclude_none=True)
         {'name': 'lookup', 'description': 'Looks up.'}
         """
@@ -657,7 +657,7 @@ class Record:
     def model_dump_json(self, *, indent: int | None = None, **options: Any) -> str:
         """`model_dump` as JSON text, with pydantic's separators and without ASCII escapes.
 
-        >>> from harmony_stream.tools import ToolDescription
+        >>> from harmony_stream.values.tools import ToolDescription
         >>> ToolDescription.new("lookup", "Looks up.").model_dump_json(exclude_none=True)
         '{"name":"lookup","description":"Looks up."}'
         """
@@ -669,7 +669,7 @@ class Record:
     def model_fields_set(self) -> AbstractSet[str]:
         """The fields that differ from their defaults; which were given is not remembered.
 
-        >>> from harmony_stream.messages import Author
+        >>> from harmony_stream.values.messages import Author
         >>> Author(role="user", name=None).model_fields_set
         {'role'}
         """
@@ -679,7 +679,7 @@ class Record:
     def model_validate(cls, obj: Any, **_ignored: Any) -> Self:
         """An instance as it is, or one made from a mapping; otherwise a `ValueError`.
 
-        >>> from harmony_stream.tools import ToolDescription
+        >>> from harmony_stream.values.tools import ToolDescription
         >>> ToolDescription.model_validate({"name": "lookup", "description": "Looks up."})
         ToolDescription(name='lookup', description='Looks up.', parameters=None)
         """
@@ -695,7 +695,7 @@ class Record:
     def model_validate_json(cls, json_data: str | bytes | bytearray, **_ignored: Any) -> Self:
         """`model_validate` of JSON text.
 
-        >>> from harmony_stream.tools import ToolDescription
+        >>> from harmony_stream.values.tools import ToolDescription
         >>> ToolDescription.model_validate_json('{"name": "f", "description": "Does f."}').name
         'f'
         """
@@ -716,7 +716,7 @@ class Record:
     def model_construct(cls, _fields_set: Any = None, **values: Any) -> Self:
         """A record of these values and the defaults, all unchecked, without what else is missing.
 
-        >>> from harmony_stream.tools import ToolDescription
+        >>> from harmony_stream.values.tools import ToolDescription
         >>> ToolDescription.model_construct(name="f")
         ToolDescription(name='f', parameters=None)
         """
@@ -729,7 +729,7 @@ class Record:
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """A copy, its own parts shared unless `deep`, with fields set as in `update`.
 
-        >>> from harmony_stream.tools import ToolDescription
+        >>> from harmony_stream.values.tools import ToolDescription
         >>> ToolDescription.new("f", "Does f.").model_copy(update={"name": "g"}).name
         'g'
         """
@@ -742,7 +742,7 @@ class Record:
     def model_json_schema(cls, **_ignored: Any) -> _Fields:
         """What the fields hold, as JSON schema; schemas of records inside stand where they belong.
 
-        >>> from harmony_stream.messages import TextContent
+        >>> from harmony_stream.values.messages import TextContent
         >>> TextContent.model_json_schema()["properties"]
         {'text': {'type': 'string'}}
         """
@@ -761,7 +761,7 @@ class Record:
     def schema_json(cls, **options: Any) -> str:
         """`model_json_schema` as JSON text; options are those of `json.dumps`.
 
-        >>> from harmony_stream.messages import TextContent
+        >>> from harmony_stream.values.messages import TextContent
         >>> '"title": "TextContent"' in TextContent.schema_json()
         True
         """

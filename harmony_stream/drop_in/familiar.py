@@ -17,10 +17,16 @@ from typing import TYPE_CHECKING, SupportsIndex
 
 import attrs
 
-from harmony_stream.errors import FaultKind, HarmonyParseError
-from harmony_stream.header import KNOWN_CHANNELS, KNOWN_ROLES
-from harmony_stream.messages import Message, Role
-from harmony_stream.parsing.events import ContentDelta, Event, Malformed, MessageStart
+from harmony_stream.values.events import (
+    ContentDelta,
+    Event,
+    FaultKind,
+    HarmonyParseError,
+    Malformed,
+    MessageStart,
+)
+from harmony_stream.values.header import KNOWN_CHANNELS, KNOWN_ROLES
+from harmony_stream.values.messages import Message, Role
 from harmony_stream.vocabulary import FormattingToken, Vocabulary
 
 if TYPE_CHECKING:

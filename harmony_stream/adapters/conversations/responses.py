@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from harmony_stream.adapters.conversations_common import (
+from harmony_stream.adapters.conversations.common import (
     JSON,
     Calls,
     answer_text,
@@ -25,14 +25,14 @@ from harmony_stream.adapters.conversations_common import (
     returned,
     said,
 )
-from harmony_stream.adapters.conversations_fields import Field
-from harmony_stream.messages import Conversation, Message, Role, SystemContent
+from harmony_stream.adapters.conversations.fields import Field
+from harmony_stream.values.messages import Conversation, Message, Role, SystemContent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from harmony_stream.adapters.conversations_fields import ConversationError
-    from harmony_stream.messages import ReasoningEffort
+    from harmony_stream.adapters.conversations.fields import ConversationError
+    from harmony_stream.values.messages import ReasoningEffort
 
 _ROLES = ("user", "assistant", "system", "developer")
 

@@ -1,7 +1,7 @@
 """The tokens of a header, judged when it ends: what they say, and which of them is at fault.
 
-The bridge between tokens and `harmony_stream.header`, which knows text only: it makes the runs of
-text that a header is read from, and finds the token of each place in them again.
+The bridge between tokens and `harmony_stream.values.read_header`, which knows text only: it makes
+the runs of text that a header is read from, and finds the token of each place in them again.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import attrs
 
-from harmony_stream.errors import FaultKind
-from harmony_stream.header import (
-    Header,
+from harmony_stream.parsing.states import KIND_OF_FORMATTING_TOKEN, TokenKind
+from harmony_stream.values.events import FaultKind
+from harmony_stream.values.read_header import (
     HeaderFault,
     LeftWord,
     Opening,
@@ -23,12 +23,12 @@ from harmony_stream.header import (
     Section,
     read_header,
 )
-from harmony_stream.parsing.states import KIND_OF_FORMATTING_TOKEN, TokenKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from harmony_stream.messages import Role
+    from harmony_stream.values.header import Header
+    from harmony_stream.values.messages import Role
     from harmony_stream.vocabulary import Vocabulary
 
 Item: TypeAlias = int | str | bytes

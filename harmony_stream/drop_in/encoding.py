@@ -15,8 +15,8 @@ from enum import Enum
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Literal, NoReturn
 
+from harmony_stream.drop_in.familiar import familiar_error_of, message_of_text
 from harmony_stream.errors import HarmonyError
-from harmony_stream.familiar import familiar_error_of, message_of_text
 from harmony_stream.parsing.collect import MessageCollector
 from harmony_stream.parsing.parser import EventParser
 from harmony_stream.rendering.profiles import OPENAI_0_0_8, PROFILES, Profile, get_profile
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
     from typing import SupportsIndex
 
-    from harmony_stream.messages import (
+    from harmony_stream.values.messages import (
         Conversation,
         Message,
         RenderConversationConfig,
@@ -227,7 +227,7 @@ unexpected end of data from index 1
     def render(self, message: Message, render_options: RenderOptions | None = None) -> list[int]:
         """The tokens of one message, from `<|start|>` to its end.
 
-        >>> from harmony_stream.messages import Message
+        >>> from harmony_stream.values.messages import Message
         >>> encoding = HarmonyEncoding()
         >>> encoding.decode(encoding.render(Message.from_role_and_content("user", "Hi")))
         '<|start|>user<|message|>Hi<|end|>'
@@ -248,7 +248,7 @@ unexpected end of data from index 1
     ) -> list[int]:
         """The same, and the start of the message that is to be sampled.
 
-        >>> from harmony_stream.messages import Conversation, Role
+        >>> from harmony_stream.values.messages import Conversation, Role
         >>> encoding = HarmonyEncoding()
         >>> encoding.render_conversation_for_completion(Conversation(), Role.ASSISTANT)
         [200006, 173781]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harmony_stream.files import Identity
+    from harmony_stream.support.files import Identity
 
 FORMAT = "harmony_stream.transcript"
 

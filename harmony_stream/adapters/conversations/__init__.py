@@ -6,8 +6,8 @@ has no place in harmony is a `ConversationError`, which names the message, the f
 Nothing is invented either: dates are arguments, and text is given on as it is.
 """
 
-from harmony_stream.adapters.conversations_chat import conversation_from_chat
-from harmony_stream.adapters.conversations_fields import ConversationError
-from harmony_stream.adapters.conversations_responses import conversation_from_responses
+from harmony_stream.adapters.conversations.chat import conversation_from_chat
+from harmony_stream.adapters.conversations.fields import ConversationError
+from harmony_stream.adapters.conversations.responses import conversation_from_responses
 
 __all__ = ["ConversationError", "conversation_from_chat", "conversation_from_responses"]

@@ -25,11 +25,19 @@ from typing import TYPE_CHECKING, NamedTuple, SupportsIndex, TypeAlias
 
 import attrs
 
-from harmony_stream.errors import HarmonyParseError, RenderError
-from harmony_stream.files import append, identity_of, sealed, writing
-from harmony_stream.header import Header
-from harmony_stream.history import (
-    Dropped,
+from harmony_stream.errors import RenderError
+from harmony_stream.history.calls import OpenCalls
+from harmony_stream.history.files import (
+    FORMAT,
+    Record,
+    Saved,
+    TranscriptWarning,
+    layout_of,
+    malformed_of,
+    read,
+)
+from harmony_stream.history.normalize import Dropped
+from harmony_stream.history.policy import (
     DropReason,
     HistoryPolicy,
     OnTruncated,
@@ -38,35 +46,28 @@ from harmony_stream.history import (
     Turns,
     get_policy,
 )
-from harmony_stream.messages import (
+from harmony_stream.parsing.parser import EventParser
+from harmony_stream.parsing.states import State
+from harmony_stream.rendering.profiles import GUIDE
+from harmony_stream.rendering.render import Renderer
+from harmony_stream.support.files import append, identity_of, sealed, writing
+from harmony_stream.values.completion import message_of
+from harmony_stream.values.events import (
+    ContentDelta,
+    EndKind,
+    Event,
+    HarmonyParseError,
+    Malformed,
+    MessageEnd,
+    MessageStart,
+)
+from harmony_stream.values.header import Header
+from harmony_stream.values.messages import (
     Author,
     Conversation,
     Message,
     RenderConversationConfig,
     Role,
-)
-from harmony_stream.parsing.collect import message_of
-from harmony_stream.parsing.events import (
-    ContentDelta,
-    EndKind,
-    Event,
-    Malformed,
-    MessageEnd,
-    MessageStart,
-)
-from harmony_stream.parsing.parser import EventParser
-from harmony_stream.parsing.states import State
-from harmony_stream.rendering.profiles import GUIDE
-from harmony_stream.rendering.render import Renderer
-from harmony_stream.transcript_calls import OpenCalls
-from harmony_stream.transcript_files import (
-    FORMAT,
-    Record,
-    Saved,
-    TranscriptWarning,
-    layout_of,
-    malformed_of,
-    read,
 )
 from harmony_stream.vocabulary import FormattingToken
 

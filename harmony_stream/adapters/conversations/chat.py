@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harmony_stream.adapters.conversations_common import (
+from harmony_stream.adapters.conversations.common import (
     JSON,
     Calls,
     answer_text,
@@ -23,8 +23,8 @@ from harmony_stream.adapters.conversations_common import (
     returned,
     said,
 )
-from harmony_stream.adapters.conversations_fields import Field
-from harmony_stream.messages import Conversation, Message, Role, SystemContent
+from harmony_stream.adapters.conversations.fields import Field
+from harmony_stream.values.messages import Conversation, Message, Role, SystemContent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

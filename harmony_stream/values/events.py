@@ -1,4 +1,4 @@
-"""What comes out of the parser: four kinds of event, a closed union.
+"""What comes out of the parser: four kinds of event, a closed union; and the fault in one of them.
 
 Their grammar: ``(Malformed | MessageStart (ContentDelta | Malformed)* MessageEnd)*``
 
@@ -15,21 +15,169 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import attrs
 
-from harmony_stream.errors import FaultKind, HarmonyParseError
+from harmony_stream.errors import HarmonyError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from attrs import frozen as _event
 
-    from harmony_stream.header import Header
-    from harmony_stream.messages import Role
+    from harmony_stream.values.header import Header
+    from harmony_stream.values.messages import Role
 else:
     # Frozen for the type checker only: at run time an honest `attrs.frozen` costs 60 ns more for
     # each field, and one event is made for each token (114 ns against 272 ns for two fields).
     from functools import partial
 
     _event = partial(attrs.define, unsafe_hash=True)
+
+
+class FaultKind(StrEnum):
+    """The ways in which a stream of tokens can break the format, one name for each."""
+
+    EXPECTED_START = "expected_start"
+    MISSING_MESSAGE = "missing_message"
+    UNEXPECTED_START = "unexpected_start"
+    MISSING_END = "missing_end"
+    UNEXPECTED_MARKER = "unexpected_marker"
+    DUPLICATE_CHANNEL = "duplicate_channel"
+    DUPLICATE_RECIPIENT = "duplicate_recipient"
+    DUPLICATE_CONSTRAIN = "duplicate_constrain"
+    EMPTY_CHANNEL = "empty_channel"
+    EMPTY_RECIPIENT = "empty_recipient"
+    EMPTY_CONSTRAIN = "empty_constrain"
+    UNKNOWN_ROLE = "unknown_role"
+    UNPARSED_HEADER_TEXT = "unparsed_header_text"
+    UNKNOWN_TOKEN = "unknown_token"
+    INVALID_UTF8_IN_HEADER = "invalid_utf8_in_header"
+    TRUNCATED_IN_HEADER = "truncated_in_header"
+
+
+# One sentence for each kind. `{what}` is the token at fault, `{word}` the word of a header.
+_SENTENCES: dict[FaultKind, str] = {
+    FaultKind.EXPECTED_START: "{what} at position {position} where {expected} was expected",
+    FaultKind.MISSING_MESSAGE: (
+        "{what} at position {position} where <|message|> was expected: "
+        "the header is not finished, header text so far: {header!r}"
+    ),
+    FaultKind.UNEXPECTED_START: (
+        "{what} at position {position} inside a header, header text so far: {header!r}; "
+        "expected {expected}"
+    ),
+    FaultKind.MISSING_END: (
+        "{what} at position {position} inside the content of a message; expected {expected} first"
+    ),
+    FaultKind.UNEXPECTED_MARKER: (
+        "{what} at position {position} has no meaning in state {state}; expected {expected}"
+    ),
+    FaultKind.DUPLICATE_CHANNEL: (
+        "a second channel, {what}, at position {position}, in header {header!r}; expected one"
+    ),
+    FaultKind.DUPLICATE_RECIPIENT: (
+        "a second recipient, {word}, at position {position}, in header {header!r}; expected one"
+    ),
+    FaultKind.DUPLICATE_CONSTRAIN: (
+        "a second constrain type, {what}, at position {position}, in header {header!r}; "
+        "expected one"
+    ),
+    FaultKind.EMPTY_CHANNEL: (
+        "no channel value before {what} at position {position}, in header {header!r}; "
+        "expected {expected}"
+    ),
+    FaultKind.EMPTY_RECIPIENT: (
+        "no recipient value in {word} at position {position}, in header {header!r}; "
+        "expected {expected}"
+    ),
+    FaultKind.EMPTY_CONSTRAIN: (
+        "no constrain value before {what} at position {position}, in header {header!r}; "
+        "expected {expected}"
+    ),
+    FaultKind.UNKNOWN_ROLE: (
+        "unknown role: {word} at position {position}, in header {header!r}; expected {expected}"
+    ),
+    FaultKind.UNPARSED_HEADER_TEXT: (
+        "unexpected words {word} at position {position} remain in header {header!r}; "
+        "expected {expected}"
+    ),
+    FaultKind.UNKNOWN_TOKEN: (
+        "{what} at position {position} is not in the vocabulary; expected {expected}"
+    ),
+    FaultKind.INVALID_UTF8_IN_HEADER: (
+        "{what} at position {position} is not valid UTF-8, in header {header!r}; "
+        "expected {expected}"
+    ),
+    FaultKind.TRUNCATED_IN_HEADER: (
+        "the stream ended at position {position} inside a header, header text so far: "
+        "{header!r}; expected {expected}"
+    ),
+}
+
+
+# With slots a fault takes half the memory: a broken stream may have a million.
+@attrs.frozen(auto_exc=True, slots=True, str=False)
+class HarmonyParseError(HarmonyError):
+    """The tokens break the format.
+
+    A tolerant parser puts it into a `Malformed` event, a strict one raises it.
+
+    Attributes:
+        kind: which fault.
+        position: of the token at fault: the number of tokens fed before it (characters, or bytes,
+            when marked text is fed).
+        token: its id; None at the end of the stream and for marked text.
+        token_text: its text, or the header word at fault.
+        state: name of the parser's state when it came.
+        header_text: the unfinished header, special tokens spelled out; "" outside a header. Of a
+            long one the first 500 characters and an ellipsis, as for `token_text`.
+        expected: what would have been right, in words of the format.
+        events: of a raised error: what the tolerant mode would have returned from the same call,
+            up to and including the token at fault, less the `Malformed` itself.
+
+    >>> str(HarmonyParseError(FaultKind.EXPECTED_START, 7, 12606, "comment", "EXPECT_START",
+    ...                       "", ("<|start|>",)))
+    "token 12606 ('comment') at position 7 where <|start|> was expected"
+    """
+
+    kind: FaultKind
+    position: int
+    token: int | None
+    token_text: str
+    state: str
+    header_text: str
+    expected: tuple[str, ...]
+    events: tuple[Event, ...] = ()
+
+    def __str__(self) -> str:
+        return _SENTENCES[self.kind].format(
+            what=self._what(),
+            word=repr(self.token_text),
+            position=self.position,
+            state=self.state,
+            header=self.header_text,
+            expected=_either(self.expected),
+        )
+
+    def _what(self) -> str:
+        if self.token is None:
+            return repr(self.token_text) if self.token_text else "the end of the stream"
+        return f"token {self.token} ({self.token_text!r})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready fields, without `events`, and with the sentence as `message`."""
+        return {
+            "kind": str(self.kind),
+            "position": self.position,
+            "token": self.token,
+            "token_text": self.token_text,
+            "state": self.state,
+            "header_text": self.header_text,
+            "expected": list(self.expected),
+            "message": str(self),
+        }
+
+
+def _either(names: tuple[str, ...]) -> str:
+    return " or ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
 class EndKind(StrEnum):
@@ -229,8 +377,8 @@ Event: TypeAlias = MessageStart | ContentDelta | MessageEnd | Malformed
 def join_deltas(events: Iterable[Event]) -> list[Event]:
     """The events with adjacent text of one message joined, as `feed_many` gives them.
 
-    >>> from harmony_stream.header import Header
-    >>> from harmony_stream.messages import Role
+    >>> from harmony_stream.values.header import Header
+    >>> from harmony_stream.values.messages import Role
     >>> header = Header(Role.ASSISTANT, None, "final")
     >>> deltas = [ContentDelta(header, 0, "a", 3, 4), ContentDelta(header, 0, "b", 4, 5)]
     >>> [delta.text for delta in join_deltas(deltas)]

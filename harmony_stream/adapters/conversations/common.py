@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from harmony_stream.adapters.conversations_fields import Field  # noqa: TC001 - for doctests
 from harmony_stream.adapters.names import bare_name
-from harmony_stream.header import CONSTRAIN_MARKER
-from harmony_stream.messages import (
+from harmony_stream.values.header import CONSTRAIN_MARKER
+from harmony_stream.values.messages import (
     Author,
     Conversation,
     DeveloperContent,
@@ -25,11 +24,12 @@ from harmony_stream.messages import (
     SystemContent,
     TextContent,
 )
-from harmony_stream.rendering.sections import FUNCTIONS
-from harmony_stream.tools import ToolDescription
+from harmony_stream.values.tools import FUNCTIONS, ToolDescription
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
+
+    from harmony_stream.adapters.conversations.fields import Field
 
 JSON = f"{CONSTRAIN_MARKER}json"
 

@@ -13,30 +13,36 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import attrs
 
-from harmony_stream.encoding import parser_for
-from harmony_stream.errors import FaultKind, HarmonyParseError
-from harmony_stream.familiar import TheirState, at_end_of_stream, familiar_errors, message_of_text
-from harmony_stream.messages import Role
-from harmony_stream.parsing.collect import message_of
-from harmony_stream.parsing.events import (
+from harmony_stream.drop_in.encoding import parser_for
+from harmony_stream.drop_in.familiar import (
+    TheirState,
+    at_end_of_stream,
+    familiar_errors,
+    message_of_text,
+)
+from harmony_stream.parsing.header_tokens import quote
+from harmony_stream.parsing.states import State, expected_in
+from harmony_stream.values.completion import message_of
+from harmony_stream.values.events import (
     ContentDelta,
     Event,
+    FaultKind,
+    HarmonyParseError,
     Malformed,
     MessageEnd,
     MessageStart,
 )
-from harmony_stream.parsing.judgement import quote
-from harmony_stream.parsing.states import State, expected_in
+from harmony_stream.values.messages import Role
 from harmony_stream.vocabulary import FormattingToken
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import SupportsIndex
 
-    from harmony_stream.encoding import HarmonyEncoding
-    from harmony_stream.familiar import FamiliarParseError
-    from harmony_stream.header import Header
-    from harmony_stream.messages import Message
+    from harmony_stream.drop_in.encoding import HarmonyEncoding
+    from harmony_stream.drop_in.familiar import FamiliarParseError
+    from harmony_stream.values.header import Header
+    from harmony_stream.values.messages import Message
 
 __all__ = ["StreamState", "StreamableParser"]
 
@@ -136,7 +142,7 @@ class StreamableParser:
     `tokens` are lists of the caller's: they do not grow, and to change them changes nothing here.
     They are copied only if the one given before is kept.
 
-    >>> from harmony_stream.encoding import load_harmony_encoding
+    >>> from harmony_stream.drop_in.encoding import load_harmony_encoding
     >>> parser = StreamableParser(load_harmony_encoding("HarmonyGptOss"), "assistant")
     >>> [parser.process(token).last_content_delta for token in [200005, 17196, 200008, 13225, 2375]]
     [None, None, None, 'Hello', ' world']
@@ -413,7 +419,7 @@ class StreamableParser:
 
         For debugging: it costs what the current header or message costs.
 
-        >>> from harmony_stream.encoding import load_harmony_encoding
+        >>> from harmony_stream.drop_in.encoding import load_harmony_encoding
         >>> StreamableParser(load_harmony_encoding("HarmonyGptOss"), None).state_data
         {'state': 'ExpectStart'}
         """

@@ -12,111 +12,26 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import attrs
-
-from harmony_stream.errors import FaultKind
-from harmony_stream.messages import Role
+from harmony_stream.values.events import FaultKind
+from harmony_stream.values.header import (
+    CONSTRAIN_MARKER,
+    KNOWN_CHANNELS,
+    KNOWN_ROLES,
+    REPEATED_ROLE,
+    USUAL_TYPES,
+    Header,
+    is_role_word,
+    is_tool,
+    known_role,
+    name_of,
+    readable,
+)
+from harmony_stream.values.messages import Role
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-KNOWN_CHANNELS = ("analysis", "commentary", "final")
-KNOWN_ROLES = tuple(role.value for role in Role)
-CONSTRAIN_MARKER = "<|constrain|>"
-# Recipients that are not tools: the model addresses itself, everybody, nobody, another role than a
-# tool's, or a channel.
-_NOT_TOOLS = {"assistant", "self", "all", "none", "user", "developer", "system", *KNOWN_CHANNELS}
-# Of these, the ones that hide what is on a channel which is visible by itself.
-_PRIVATE = ("assistant", "self", "analysis")
-
-
-def is_tool(recipient: str | None) -> bool:
-    """Whether a recipient can be a tool; letter case, and punctuation around it, say nothing.
-
-    >>> is_tool("functions.f"), is_tool("assistant"), is_tool("User."), is_tool("user:bob")
-    (True, False, False, False)
-    """
-    return recipient is not None and _addressee(recipient) not in _NOT_TOOLS
-
-
-def _addressee(recipient: str) -> str:
-    return recipient.strip("./+-").partition(":")[0].casefold()
-
-
-@attrs.frozen
-class Header:
-    """Who writes a message, on which channel, to whom, and of which type.
-
-    One object for each message, shared by all its events.
-
-    Attributes:
-        role: who writes.
-        name: of a tool, or of a named author; else None.
-        channel: `analysis`, `commentary`, `final`, or whatever word stood there; None without one.
-        recipient: what followed `to=`, or None.
-        content_type: as openai_harmony gives it: `<|constrain|>json`, or the bare word `json`.
-
-    >>> header = Header(Role.ASSISTANT, None, "commentary", "functions.f", "<|constrain|>json")
-    >>> header.constrain, header.data_type, header.is_tool_call, header.is_visible
-    ('json', 'json', True, False)
-    """
-
-    role: Role
-    name: str | None = None
-    channel: str | None = None
-    recipient: str | None = None
-    content_type: str | None = None
-
-    @property
-    def constrain(self) -> str | None:
-        """The type named after `<|constrain|>`, or None."""
-        marked = self.content_type is not None and self.content_type.startswith(CONSTRAIN_MARKER)
-        return self.data_type if marked else None
-
-    @property
-    def data_type(self) -> str | None:
-        """The type in either spelling: `json` for `<|constrain|>json` and for `json`."""
-        return self.content_type and self.content_type.removeprefix(CONSTRAIN_MARKER)
-
-    @property
-    def is_tool_call(self) -> bool:
-        """Whether the assistant calls a tool. The channel says nothing about it."""
-        return self.role is Role.ASSISTANT and is_tool(self.recipient)
-
-    @property
-    def is_visible(self) -> bool:
-        """Whether a person may see the content: an answer, a preamble, or a bare text.
-
-        The answer is visible whomever it addresses, as long as that is not a tool.
-        """
-        if self.role is not Role.ASSISTANT or is_tool(self.recipient):
-            return False
-        if self.channel == "final":
-            return True
-        is_private = _addressee(self.recipient or "") in _PRIVATE
-        return self.channel in ("commentary", None) and not is_private
-
-    @property
-    def is_reasoning(self) -> bool:
-        """Whether the assistant thinks: everything of it that is neither a call nor visible."""
-        return self.role is Role.ASSISTANT and not self.is_tool_call and not self.is_visible
-
-    @property
-    def is_known_channel(self) -> bool:
-        """Whether the channel is one of the three that the format guide names."""
-        return self.channel in KNOWN_CHANNELS
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fields as JSON-ready values."""
-        return {
-            "role": self.role.value,
-            "name": self.name,
-            "channel": self.channel,
-            "recipient": self.recipient,
-            "content_type": self.content_type,
-        }
 
 
 class Section(StrEnum):
@@ -222,10 +137,6 @@ _GLUED_CONTENT = re.compile(
 _ROLE_AND_NAME = re.compile(
     rf"(?i:{'|'.join(KNOWN_ROLES)})(?=:)(?::[\w$./+:\ufffd\udc80-\udcff-]+)?"
 )
-_REPEATED_ROLE = re.compile(
-    rf"({'|'.join(KNOWN_ROLES)})\1*(?::?({'|'.join(KNOWN_CHANNELS)})[:.]?)?"
-)
-USUAL_TYPES = ("json", "code")
 
 
 class _Kind(StrEnum):
@@ -284,13 +195,6 @@ def _next_word(text: str, position: int, end: int, expected: _Kind | None) -> tu
     if expected is _Kind.CONSTRAIN and _TYPE.fullmatch(text, position, stop):
         return expected, stop
     return _Kind.BARE, stop
-
-
-def _readable(text: str) -> str:
-    """The text with U+FFFD for broken bytes."""
-    if text.isascii():
-        return text
-    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def read_header(
@@ -375,7 +279,7 @@ class _Reader:
         for word in sorted(self.left, key=lambda word: word.place):
             end = Place(word.place.run, word.place.offset + len(word.text))
             gap = self.gap(found[-1].end, word.place) if found else ""
-            found.append(LeftWord(word.place, end, _readable(gap + word.text)))
+            found.append(LeftWord(word.place, end, readable(gap + word.text)))
         return tuple(found)
 
     def gap(self, end: Place, place: Place) -> str:
@@ -384,7 +288,7 @@ class _Reader:
         return between if not between.strip() and end.run == place.run else " "
 
     def report(self, kind: FaultKind, place: Place, text: str) -> None:
-        self.faults.append(HeaderFault(kind, place, _readable(text)))
+        self.faults.append(HeaderFault(kind, place, readable(text)))
 
     # -- which words count ------------------------------------------------------------------------
 
@@ -440,7 +344,7 @@ class _Reader:
         is_alone = all(run.section is Section.ROLE for run in self.runs) and not any(
             other.kind is _Kind.RECIPIENT for other in self.words
         )
-        if word and is_alone and _known_role(word.text) and ":" in word.text:
+        if word and is_alone and known_role(word.text) and ":" in word.text:
             role = word.text.partition(":")[0]
             self.words[self.words.index(word)] = word._replace(text=role)
             self.cut_at(word.place._replace(offset=word.place.offset + len(role)))
@@ -495,7 +399,7 @@ class _Reader:
             self.report(duplicate, place, "")
         words = [word for word in self.words if word.kind is kind]
         if words:
-            return _readable(words[-1].text)
+            return readable(words[-1].text)
         if markers and self.is_finished(markers[-1].run) and not self.has_bare_word(section):
             self.report(_EMPTY[section], self.end_of_section(markers[-1].run), "")
         return None
@@ -520,7 +424,7 @@ class _Reader:
         named = [recipient for word in words if (recipient := word.text.removeprefix("to="))]
         if len(words) == 1 and not named:
             self.report(FaultKind.EMPTY_RECIPIENT, words[0].place, words[0].text)
-        return _readable(named[-1]) if named else None
+        return readable(named[-1]) if named else None
 
     def role_word(self) -> _Word | None:
         return next((word for word in self.words if word.kind is _Kind.ROLE), None)
@@ -542,24 +446,24 @@ class _Reader:
         word = self.role_word()
         if word is None:
             return self.read_absent_role(channel)
-        if known := _known_role(word.text):
+        if known := known_role(word.text):
             if self.is_channel_for_name(known[1], channel):
                 self.report(FaultKind.UNKNOWN_ROLE, word.place, word.text)
-                return known[0], _name_of(known[0]), _channel_in(str(known[1]))
+                return known[0], name_of(known[0]), _channel_in(str(known[1]))
             return *known, channel or self.channel_behind_role()
         if self.is_channel_in_place_of_role(word):
             self.report(FaultKind.UNKNOWN_ROLE, word.place, word.text)
             return self.given_role, self.given_name, _channel_in(word.text)
-        if glued := _REPEATED_ROLE.fullmatch(word.text.lower()):
+        if glued := REPEATED_ROLE.fullmatch(word.text.lower()):
             self.report(FaultKind.UNKNOWN_ROLE, word.place, word.text)
             role = Role(glued[1])
-            return role, _name_of(role), channel or glued[2]
+            return role, name_of(role), channel or glued[2]
         if self.refuses(word, channel, recipient):
             self.report(FaultKind.UNKNOWN_ROLE, word.place, word.text)
             if not _is_channel_word(word):
                 self.left.append(_without_role(word))
             return self.given_role, self.given_name, channel
-        return Role.TOOL, _readable(word.text), channel
+        return Role.TOOL, readable(word.text), channel
 
     def channel_behind_role(self) -> str | None:
         """The channel where its marker was left out: thinking must not pass for an answer."""
@@ -580,7 +484,7 @@ class _Reader:
         first = next(iter(self.bare_words()), None)
         if first is None or first.section is not Section.ROLE:
             return role, name, channel
-        glued = _REPEATED_ROLE.fullmatch(first.text.lower())
+        glued = REPEATED_ROLE.fullmatch(first.text.lower())
         if self.is_channel_in_place_of_role(first):
             channel = _channel_in(first.text)
         elif glued and glued[1] == role.value:
@@ -614,7 +518,7 @@ class _Reader:
             self.left += left
         if constrain:
             return CONSTRAIN_MARKER + constrain
-        return _readable(chosen.text) if chosen else None
+        return readable(chosen.text) if chosen else None
 
     def choose_type(self, bare: Sequence[_Word]) -> _Word | None:
         """One type-shaped word is the type; of several, the first that is a usual type."""
@@ -652,7 +556,7 @@ class _Reader:
     def is_bare(self) -> bool:
         only = self.words[0] if len(self.words) == 1 else None
         has_only_role = not self.words or (
-            only is not None and only.kind is _Kind.ROLE and _known_role(only.text) is not None
+            only is not None and only.kind is _Kind.ROLE and known_role(only.text) is not None
         )
         is_flawless = not self.faults and self.rest is None
         return len(self.runs) == 1 and is_flawless and has_only_role
@@ -662,29 +566,6 @@ _EMPTY = {
     Section.CHANNEL: FaultKind.EMPTY_CHANNEL,
     Section.CONSTRAIN: FaultKind.EMPTY_CONSTRAIN,
 }
-
-
-def _name_of(role: Role) -> str | None:
-    """`tool` alone is a tool of that name: openai_harmony gives its tools no other way out."""
-    return role.value if role is Role.TOOL else None
-
-
-def _known_role(word: str) -> tuple[Role, str | None] | None:
-    """The role and the name of `role` or `role:name`, case aside."""
-    role, colon, name = word.partition(":")
-    if role.lower() not in KNOWN_ROLES or (colon and not name):
-        return None
-    known = Role(role.lower())
-    return known, _readable(name) if name else _name_of(known)
-
-
-def is_role_word(word: str) -> bool:
-    """Whether a word is read as a role: `user`, `user:name`, and also `useruser`, `userfinal`.
-
-    >>> is_role_word("assistantfinal"), is_role_word("functions.f")
-    (True, False)
-    """
-    return bool(_known_role(word) or _REPEATED_ROLE.fullmatch(word.lower()))
 
 
 def _channel_in(text: str) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Self
 
-from harmony_stream.records import Record
+from harmony_stream.support.value import Record
 
 # The built-in tools word for word as models were trained on them: tokens depend on each letter.
 
@@ -96,6 +96,9 @@ _PYTHON: dict[str, Any] = {
     ),
     "tools": [],
 }
+
+FUNCTIONS = "functions"
+"""The namespace of the functions that a request declares. Format guide, "Function calling"."""
 
 
 class ToolDescription(Record):

@@ -1,8 +1,8 @@
 """Messages and conversations as values: what people build, and what servers pass around.
 
 The classes, names and dicts are those of openai_harmony 0.0.8; what a record can do and takes is
-in `harmony_stream.records`. A message is an author, a list of contents, and three words of its
-header::
+in `harmony_stream.support.value`. A message is an author, a list of contents, and three words of
+its header::
 
     Message(author=Author(role, name), content=[...], channel, recipient, content_type)
 
@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import attrs
 
-from harmony_stream.records import ONLY_WHEN_SET, FieldError, OfItsKind, Record, within
-from harmony_stream.tools import ToolDescription, ToolNamespaceConfig
+from harmony_stream.support.value import ONLY_WHEN_SET, FieldError, OfItsKind, Record, within
+from harmony_stream.values.tools import ToolDescription, ToolNamespaceConfig
 
 
 # Not StrEnum, here and below: f"{Role.USER}" is "Role.USER" in openai_harmony.

@@ -10,12 +10,12 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from harmony_stream.messages import Role
+from harmony_stream.values.messages import Role
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from harmony_stream.header import Header
+    from harmony_stream.values.header import Header
 
 # The namespace of functions, as models and callers write it: once, twice, or in the singular.
 _FUNCTIONS = re.compile(r"(functions?\.)+")
@@ -24,7 +24,7 @@ _FUNCTIONS = re.compile(r"(functions?\.)+")
 class OpenCalls:
     """Calls that wait for their results, by recipient.
 
-    >>> from harmony_stream.header import Header
+    >>> from harmony_stream.values.header import Header
     >>> calls = OpenCalls()
     >>> calls.add(Header(Role.ASSISTANT, None, "analysis", "functions.tide"))
     >>> calls.recipient("tide"), calls.channel("functions.tide")

@@ -1,0 +1,37 @@
+"""What of a conversation goes back to the model, as messages and as exact tokens."""
+
+from harmony_stream.history.normalize import Dropped, History, normalize_history
+from harmony_stream.history.policy import (
+    DropReason,
+    HistoryPolicy,
+    LastTurns,
+    OnTruncated,
+    Policy,
+    TruncatedMessageError,
+    messages_to_drop,
+)
+from harmony_stream.history.transcript import (
+    ChannelUsage,
+    OnMalformed,
+    TokenUsage,
+    TrainingView,
+    Transcript,
+)
+
+__all__ = [
+    "ChannelUsage",
+    "DropReason",
+    "Dropped",
+    "History",
+    "HistoryPolicy",
+    "LastTurns",
+    "OnMalformed",
+    "OnTruncated",
+    "Policy",
+    "TokenUsage",
+    "TrainingView",
+    "Transcript",
+    "TruncatedMessageError",
+    "messages_to_drop",
+    "normalize_history",
+]

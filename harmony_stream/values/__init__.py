@@ -1,0 +1,1 @@
+"""What reading and writing share: messages, headers, events; no state, no vocabulary."""
