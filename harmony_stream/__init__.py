@@ -62,25 +62,22 @@ if TYPE_CHECKING:
         raise_disallowed_special_token,
     )
     from harmony_stream.history import (
+        ChannelUsage,
         Dropped,
         DropReason,
         History,
         HistoryPolicy,
         LastTurns,
+        OnMalformed,
         OnTruncated,
+        TokenUsage,
+        TrainingView,
+        Transcript,
         TruncatedMessageError,
         messages_to_drop,
         normalize_history,
     )
-    from harmony_stream.history.transcript import (
-        ChannelUsage,
-        OnMalformed,
-        TokenUsage,
-        TrainingView,
-        Transcript,
-    )
-    from harmony_stream.rendering.profiles import Profile
-    from harmony_stream.rendering.render import Renderer, render_events
+    from harmony_stream.rendering import Profile, Renderer, render_events
 
 __all__ = [
     "Author",

@@ -10,13 +10,9 @@ from harmony_stream.history.policy import (
     TruncatedMessageError,
     messages_to_drop,
 )
-from harmony_stream.history.transcript import (
-    ChannelUsage,
-    OnMalformed,
-    TokenUsage,
-    TrainingView,
-    Transcript,
-)
+from harmony_stream.history.training import TrainingView
+from harmony_stream.history.transcript import OnMalformed, Transcript
+from harmony_stream.history.usage import ChannelUsage, TokenUsage
 
 __all__ = [
     "ChannelUsage",

@@ -19,11 +19,8 @@ from __future__ import annotations
 import operator
 import os
 import warnings
-from collections import deque
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple, SupportsIndex, TypeAlias
-
-import attrs
+from typing import TYPE_CHECKING, SupportsIndex
 
 from harmony_stream.errors import RenderError
 from harmony_stream.history.calls import OpenCalls
@@ -43,9 +40,11 @@ from harmony_stream.history.policy import (
     OnTruncated,
     Policy,
     TruncatedMessageError,
-    Turns,
     get_policy,
 )
+from harmony_stream.history.training import TrainingView
+from harmony_stream.history.usage import ChannelUsage, TokenUsage
+from harmony_stream.history.views import Entry, Slice, View, common_prefix, tokens_of
 from harmony_stream.parsing.parser import EventParser
 from harmony_stream.parsing.states import State
 from harmony_stream.rendering.profiles import GUIDE
@@ -72,12 +71,9 @@ from harmony_stream.values.messages import (
 from harmony_stream.vocabulary import FormattingToken
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
 _ALL = RenderConversationConfig(auto_drop_analysis=False)
-
-# A part of a list that only ever grows: the list, start, and stop.
-_Slice: TypeAlias = tuple[list[int], int, int]
 
 
 class OnMalformed(StrEnum):
@@ -89,142 +85,6 @@ class OnMalformed(StrEnum):
     """Written anew as it was understood, in the layout of the format guide, without stray text:
     a fault that stays in sight of the model is one that it repeats. Messages without a fault keep
     their tokens; one that lacks only its end gets it. A header that cannot be written is kept."""
-
-
-@attrs.frozen
-class ChannelUsage:
-    """Tokens of one channel: ordinary ones in headers and in contents, and special ones."""
-
-    header: int = 0
-    content: int = 0
-    special: int = 0
-
-    @property
-    def total(self) -> int:
-        """All of them."""
-        return self.header + self.content + self.special
-
-
-@attrs.frozen
-class TokenUsage:
-    """How many tokens were prompted and sampled.
-
-    Attributes:
-        by_channel: by the channel of their message; None for messages without one, and for tokens
-            of no message.
-    """
-
-    by_channel: Mapping[str | None, ChannelUsage]
-
-    @property
-    def total(self) -> int:
-        """The number of all tokens."""
-        return sum(each.total for each in self.by_channel.values())
-
-
-@attrs.frozen
-class TrainingView:
-    """All tokens as they were prompted and sampled, `<|return|>` included.
-
-    Attributes:
-        tokens: their ids.
-        loss_mask: as long; 1 for those that the model sampled, 0 for the others.
-    """
-
-    tokens: list[int]
-    loss_mask: list[int]
-
-
-# --- Views ---------------------------------------------------------------------------------------
-
-
-@attrs.define
-class _Decided:
-    """What stays of the first turns, for good."""
-
-    turns: int = 0
-    tokens: list[int] = attrs.field(factory=list)
-
-
-class _View:
-    """What one policy makes of the transcript."""
-
-    def __init__(self, policy: Policy, *, keeps_cut: bool) -> None:
-        self.turns = Turns()
-        self._policy = policy
-        self._keeps_cut = keeps_cut
-        # By the place up to which `UPSTREAM` drops; that is known once and for all, or 0.
-        self._decided: dict[int, _Decided] = {}
-
-    def catch_up(self, entries: list[_Entry]) -> None:
-        for entry in entries[self.turns.count :]:
-            if entry.is_after_return:
-                self.turns.add_after_return()
-            else:
-                self.turns.add(entry.header, is_cut=entry.is_cut and not self._keeps_cut)
-
-    def dropped(self) -> list[tuple[int, DropReason]]:
-        return self.turns.dropped(self._policy)
-
-    def plan(self, history: list[int], offsets: list[int]) -> list[_Slice]:
-        """The slices of which a prompt is made."""
-        known = self._decided.setdefault(self.turns.cutoff(self._policy), _Decided())
-        decided = max(self.turns.decided(self._policy), known.turns)
-        for start, stop in self._spans(known.turns, decided, offsets):
-            known.tokens += history[start:stop]
-        known.turns = decided
-        rest = self._spans(decided, len(self.turns), offsets)
-        first = (known.tokens, 0, len(known.tokens))
-        return [first, *((history, start, stop) for start, stop in rest)]
-
-    def _spans(self, first: int, stop: int, offsets: list[int]) -> Iterator[tuple[int, int]]:
-        """The spans of the history that stay, of these turns."""
-        at = offsets[self.turns.start_of(first)]
-        for index, _ in self.turns.dropped(self._policy, first, stop):
-            yield at, offsets[index]
-            at = offsets[index + 1]
-        yield at, offsets[self.turns.start_of(stop)]
-
-
-def _tokens_of(plan: list[_Slice]) -> list[int]:
-    tokens: list[int] = []
-    for source, start, stop in plan:
-        part = source[start:stop]
-        if tokens:
-            tokens += part
-        else:  # the largest part, as a rule: it is copied once
-            tokens = part
-    return tokens
-
-
-def _common_prefix(old: list[_Slice], new: list[_Slice]) -> int:
-    """How many tokens two plans have in common; the same part of a list is not looked at."""
-    length, olds, news = 0, deque(old), deque(new)
-    while olds and news:
-        (source, a, a_stop), (other, b, b_stop) = olds.popleft(), news.popleft()
-        size = min(a_stop - a, b_stop - b)
-        if source is not other or a != b:
-            pairs = zip(source[a : a + size], other[b : b + size], strict=True)
-            same = next((i for i, (left, right) in enumerate(pairs) if left != right), size)
-            if same < size:
-                return length + same
-        length += size
-        if a + size < a_stop:
-            olds.appendleft((source, a + size, a_stop))
-        if b + size < b_stop:
-            news.appendleft((other, b + size, b_stop))
-    return length
-
-
-# --- The transcript ------------------------------------------------------------------------------
-
-
-class _Entry(NamedTuple):
-    """What the decision wants to know of a message."""
-
-    header: Header
-    is_cut: bool
-    is_after_return: bool
 
 
 class Transcript:
@@ -280,7 +140,7 @@ class Transcript:
 
         # By message, and the tokens of all as prompts hold them, which `offsets` cuts up.
         self._messages: list[Message] = []
-        self._entries: list[_Entry] = []
+        self._entries: list[Entry] = []
         self._history: list[int] = []
         self._offsets = [0]
         # By sample that ended inside a header: how many messages there were, and why it goes.
@@ -289,13 +149,13 @@ class Transcript:
         self._calls = OpenCalls()
 
         # What was asked for last, and what an engine has seen since.
-        self._views: dict[tuple[Policy, bool], _View] = {}
+        self._views: dict[tuple[Policy, bool], View] = {}
         self._next_role = Role.ASSISTANT
         self._asked: tuple[Policy, OnTruncated] = (
             HistoryPolicy.FINISHED_TURNS,
             OnTruncated.REFUSE,
         )
-        self._seen: list[_Slice] = []
+        self._seen: list[Slice] = []
         self._awaits_sample = False
         self._common_prefix = 0
 
@@ -471,10 +331,10 @@ class Transcript:
         pending = self._prompted(self._tokens[self._pending :])
         opened = pending if self._is_open() else pending + self._opening(role)
         plan = [*view.plan(self._history, self._offsets), (opened, 0, len(opened))]
-        self._common_prefix = _common_prefix(self._seen, plan)
+        self._common_prefix = common_prefix(self._seen, plan)
         self._seen, self._awaits_sample = plan, True
         self._asked, self._next_role = asked, role
-        return _tokens_of(plan)
+        return tokens_of(plan)
 
     @property
     def common_prefix(self) -> int:
@@ -517,16 +377,16 @@ class Transcript:
         """
         return TrainingView(list(self._tokens), list(self._mask))
 
-    def _view(self, policy: Policy, truncated: OnTruncated) -> _View:
+    def _view(self, policy: Policy, truncated: OnTruncated) -> View:
         keeps_cut = truncated is OnTruncated.KEEP
         key = (policy, keeps_cut)
         if key not in self._views:
-            self._views[key] = _View(policy, keeps_cut=keeps_cut)
+            self._views[key] = View(policy, keeps_cut=keeps_cut)
         view = self._views[key]
         view.catch_up(self._entries)
         return view
 
-    def _refuse_truncated(self, view: _View) -> None:
+    def _refuse_truncated(self, view: View) -> None:
         if view.turns.cut:
             index = view.turns.cut[0]
             raise TruncatedMessageError(index, self._entries[index].header.channel)
@@ -593,7 +453,7 @@ class Transcript:
         self._offsets.append(len(self._history))
         is_after_return = self._is_sampling and self._has_returned
         is_cut = end.end is EndKind.TRUNCATED
-        self._entries.append(_Entry(end.header, is_cut, is_after_return))
+        self._entries.append(Entry(end.header, is_cut, is_after_return))
         self._messages.append(message_of(end.header, text))
         # A result that was sampled is invented: its call still waits.
         is_invented = is_after_return or (self._is_sampling and end.header.role is Role.TOOL)
