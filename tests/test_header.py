@@ -5,7 +5,14 @@ import pytest
 from harmony_stream.parsing.states import State
 from harmony_stream.values.header import KNOWN_CHANNELS, KNOWN_ROLES, Header
 from harmony_stream.values.messages import Role
-from harmony_stream.values.read_header import LeftWord, Opening, Place, Run, Section, read_header
+from harmony_stream.values.read_header import (
+    LeftWord,
+    Opening,
+    Run,
+    Section,
+    TextPosition,
+    read_header,
+)
 
 ASSISTANT, USER = Role.ASSISTANT, Role.USER
 START, PROMPT = Opening.START, Opening.PROMPT
@@ -356,7 +363,7 @@ def test_the_role_is_the_assistant_if_none_is_given():
 def test_a_prompt_repeated_is_a_fault_only_with_another_role():
     assert faults_of(read("user", Opening.REPEATED, USER)) == []
     assert faults_of(read("user", Opening.REPEATED, ASSISTANT)) == ["unexpected_start"]
-    assert read("user", Opening.REPEATED, ASSISTANT).faults[0].place == Place(0, -1)
+    assert read("user", Opening.REPEATED, ASSISTANT).faults[0].place == TextPosition(0, -1)
 
 
 BROKEN_OFF = [
@@ -428,7 +435,7 @@ def test_of_a_header_that_is_not_closed_the_words_count_up_to_the_first_left_ove
     reading = read(text, closed=False)
     assert words_of(reading.header) == words
     assert faults_of(reading) == faults
-    assert reading.rest == (rest and Place(*rest))
+    assert reading.rest == (rest and TextPosition(*rest))
 
 
 @pytest.mark.parametrize(
@@ -467,7 +474,9 @@ def test_a_header_is_bare_if_it_holds_nothing_but_its_role(text, opening, is_bar
     ],
 )
 def test_a_fault_points_to_its_word_or_to_the_marker_before_or_behind(text, places):
-    assert [fault.place for fault in read(text).faults] == [Place(*place) for place in places]
+    assert [fault.place for fault in read(text).faults] == [
+        TextPosition(*place) for place in places
+    ]
 
 
 @pytest.mark.parametrize(
@@ -491,10 +500,10 @@ def test_words_that_are_part_of_no_field_are_left_as_they_stand(text, left):
 
 def test_a_left_over_word_begins_and_ends_where_it_stands():
     assert read("user é! b<|x|> c").left == (
-        LeftWord(Place(0, 5), Place(0, 6), "é"),
-        LeftWord(Place(0, 6), Place(0, 7), "!"),
-        LeftWord(Place(0, 8), Place(0, 9), " b"),
-        LeftWord(Place(1, 1), Place(1, 2), " c"),
+        LeftWord(TextPosition(0, 5), TextPosition(0, 6), "é"),
+        LeftWord(TextPosition(0, 6), TextPosition(0, 7), "!"),
+        LeftWord(TextPosition(0, 8), TextPosition(0, 9), " b"),
+        LeftWord(TextPosition(1, 1), TextPosition(1, 2), " c"),
     )
 
 

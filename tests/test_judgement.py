@@ -1,7 +1,13 @@
 import pytest
 from strategies import RESERVED, SPECIAL, UNKNOWN, VOCABULARY, tokens_of
 
-from harmony_stream.parsing.header_tokens import Fault, judge, kind_and_data, plain_text_of, quote
+from harmony_stream.parsing.header_tokens import (
+    Fault,
+    kind_and_data,
+    plain_text_of,
+    quote,
+    read_header_tokens,
+)
 from harmony_stream.parsing.header_tokens import tokens_of as known_tokens_of
 from harmony_stream.parsing.states import TokenKind
 from harmony_stream.values.messages import Role
@@ -12,7 +18,7 @@ START, CHANNEL = SPECIAL["<|start|>"], SPECIAL["<|channel|>"]
 
 
 def judged(items, opening=Opening.START, role=None, *, closed=True):
-    return judge(VOCABULARY, tuple(items), opening, role, None, closed=closed)
+    return read_header_tokens(VOCABULARY, tuple(items), opening, role, None, closed=closed)
 
 
 def faults_of(items, **options):

@@ -19,7 +19,7 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError, field_valid
 from strategies import examples
 
 import harmony_stream
-from harmony_stream.support.value import Record, _Kind, plain_error
+from harmony_stream.support.value import Record, _FieldKind, plain_error
 from harmony_stream.values.messages import (
     Author,
     ChannelConfig,
@@ -196,7 +196,7 @@ def test_a_field_that_is_set_is_read_again_and_a_name_without_a_field_is_refused
 
 def test_a_kind_must_say_how_it_takes_a_value():
     with pytest.raises(NotImplementedError):
-        _Kind().read(1, "here")
+        _FieldKind().read(1, "here")
 
 
 # --- What every record can do -----------------------------------------------------------------

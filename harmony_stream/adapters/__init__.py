@@ -6,15 +6,16 @@ an event, `finish`, and send what they give; `iterate` and `aiterate` do both fo
 """
 
 from harmony_stream.adapters.ag_ui import AgUiStream
+from harmony_stream.adapters.base import Chunk, ClientStream
 from harmony_stream.adapters.chat_completions import (
     ChatCompletionStream,
     chat_completion,
     join_chunks,
 )
+from harmony_stream.adapters.options import StreamOptions, Usage, counted_ids
 from harmony_stream.adapters.problems import Problem
 from harmony_stream.adapters.responses import ResponseStream, response
-from harmony_stream.adapters.routing import Kind, Route, Unlabelled, route, tool_route
-from harmony_stream.adapters.turn import Chunk, ClientStream, Options, Usage, counted_ids
+from harmony_stream.adapters.routing import Route, RouteKind, Unlabelled, route, tool_route
 from harmony_stream.adapters.ui_message import UiMessageStream
 
 __all__ = [
@@ -22,11 +23,11 @@ __all__ = [
     "ChatCompletionStream",
     "Chunk",
     "ClientStream",
-    "Kind",
-    "Options",
     "Problem",
     "ResponseStream",
     "Route",
+    "RouteKind",
+    "StreamOptions",
     "UiMessageStream",
     "Unlabelled",
     "Usage",

@@ -8,14 +8,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Unpack
 
 from harmony_stream.adapters.blocks import Block, BlockStream
-from harmony_stream.adapters.routing import Kind, Route
+from harmony_stream.adapters.routing import Route, RouteKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import ClassVar
 
+    from harmony_stream.adapters.base import Chunk
+    from harmony_stream.adapters.options import Reason, StreamOptions, Usage
     from harmony_stream.adapters.problems import Problem
-    from harmony_stream.adapters.turn import Chunk, Options, Reason, Usage
 
 PROBLEM = "harmony.problem"
 """Name of the custom events that tell a client of problems, if it asked for them."""
@@ -41,7 +42,7 @@ class AgUiStream(BlockStream):
         thread_id: of the conversation.
         run_id: of this run.
         hide_reasoning: leave the reasoning out.
-        options: see `Options`.
+        options: see `StreamOptions`.
 
     >>> from harmony_stream import EventParser
     >>> stream = AgUiStream("thread", "run")
@@ -51,8 +52,8 @@ class AgUiStream(BlockStream):
     RUN_STARTED TEXT_MESSAGE_START TEXT_MESSAGE_CONTENT TEXT_MESSAGE_END RUN_FINISHED
     """
 
-    _blocks: ClassVar[Mapping[Kind, Block]] = {
-        Kind.TEXT: Block(
+    _blocks: ClassVar[Mapping[RouteKind, Block]] = {
+        RouteKind.TEXT: Block(
             "messageId",
             "msg_",
             ({"type": "TEXT_MESSAGE_START", "role": "assistant"},),
@@ -60,7 +61,7 @@ class AgUiStream(BlockStream):
             "delta",
             ("TEXT_MESSAGE_END",),
         ),
-        Kind.REASONING: Block(
+        RouteKind.REASONING: Block(
             "messageId",
             "rs_",
             (
@@ -71,10 +72,10 @@ class AgUiStream(BlockStream):
             "delta",
             ("REASONING_MESSAGE_END", "REASONING_END"),
         ),
-        Kind.FUNCTION: _CALL,
-        Kind.CODE: _CALL,
-        Kind.WEB_SEARCH: _CALL,
-        Kind.SERVER_TOOL: _CALL,
+        RouteKind.FUNCTION: _CALL,
+        RouteKind.CODE: _CALL,
+        RouteKind.WEB_SEARCH: _CALL,
+        RouteKind.SERVER_TOOL: _CALL,
     }
 
     def __init__(
@@ -83,7 +84,7 @@ class AgUiStream(BlockStream):
         run_id: str,
         *,
         hide_reasoning: bool = False,
-        **options: Unpack[Options],
+        **options: Unpack[StreamOptions],
     ) -> None:
         super().__init__(hide_reasoning=hide_reasoning, **options)
         self._run = {"threadId": thread_id, "runId": run_id}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harmony_stream.adapters.routing import CALLS, Kind, Route, route
+from harmony_stream.adapters.routing import CALLS, Route, RouteKind, route
 from harmony_stream.support.json_text import loads
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def lack_json(header: Header, arguments: str, tools: Collection[str] = ()) -> bo
 
 def _should_be_json(header: Header, tools: Collection[str]) -> bool:
     kind = route(header, tools).kind
-    is_typeless_function = kind is Kind.FUNCTION and header.data_type is None
+    is_typeless_function = kind is RouteKind.FUNCTION and header.data_type is None
     return kind in CALLS and (_is_typed_json(header) or is_typeless_function)
 
 
@@ -70,7 +70,7 @@ def lack_arguments(route: Route, header: Header, arguments: str) -> bool:
 
     >>> from harmony_stream.values.header import Header
     >>> from harmony_stream.values.messages import Role
-    >>> lack_arguments(Route(Kind.FUNCTION, "f"), Header(Role.ASSISTANT), " ")
+    >>> lack_arguments(Route(RouteKind.FUNCTION, "f"), Header(Role.ASSISTANT), " ")
     True
     """
     takes_json = header.data_type is None or _is_typed_json(header)
@@ -82,4 +82,4 @@ def _seen(text: str) -> str:
     return text.replace("\u200b", "").replace("\ufeff", "").strip()
 
 
-_OF_JSON = (Kind.FUNCTION, Kind.SERVER_TOOL)
+_OF_JSON = (RouteKind.FUNCTION, RouteKind.SERVER_TOOL)

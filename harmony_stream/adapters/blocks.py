@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, ClassVar, Unpack
 
 import attrs
 
-from harmony_stream.adapters.routing import CALLS, Kind, Route
-from harmony_stream.adapters.turn import Chunk, LogProbability, Options, Turn, Usage
+from harmony_stream.adapters.base import Chunk, CompletionStream, LogProbability
+from harmony_stream.adapters.routing import CALLS, Route, RouteKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from harmony_stream.adapters.options import StreamOptions, Usage
 
 
 @attrs.frozen
@@ -38,12 +40,12 @@ class Block:
     ends: tuple[str, ...]
 
 
-class BlockStream(Turn):
+class BlockStream(CompletionStream):
     """A turn as blocks; log probabilities have no place in it."""
 
-    _blocks: ClassVar[Mapping[Kind, Block]]
+    _blocks: ClassVar[Mapping[RouteKind, Block]]
 
-    def __init__(self, *, hide_reasoning: bool = False, **options: Unpack[Options]) -> None:
+    def __init__(self, *, hide_reasoning: bool = False, **options: Unpack[StreamOptions]) -> None:
         super().__init__(hide_reasoning=hide_reasoning, **options)
         # Of the open message.
         self._block: Block | None = None
@@ -52,12 +54,12 @@ class BlockStream(Turn):
         self._unanswered: dict[str, list[str]] = {}
 
     def _block_of(self, route: Route) -> Block | None:
-        if route.kind is Kind.REASONING and self._hides_reasoning:
+        if route.kind is RouteKind.REASONING and self._hides_reasoning:
             return None
         return self._blocks.get(route.kind)
 
     def _keeps(self, route: Route) -> bool:
-        return route.kind in CALLS or route.kind is Kind.RESULT
+        return route.kind in CALLS or route.kind is RouteKind.RESULT
 
     def _start(self, route: Route) -> list[Chunk]:
         self._block = block = self._block_of(route)
@@ -82,7 +84,7 @@ class BlockStream(Turn):
     def _end(self, route: Route, is_complete: bool) -> list[Chunk]:
         if route.kind in CALLS:
             return self._call_end(route, "".join(self._texts), is_complete)
-        if route.kind is Kind.RESULT:
+        if route.kind is RouteKind.RESULT:
             return self._answer(route)
         block = self._block
         return [{"type": end, **self._identity} for end in block.ends] if block else []

@@ -10,20 +10,16 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Literal, TypeAlias, Unpack
 
-from harmony_stream.adapters.routing import Kind, Route
-from harmony_stream.adapters.turn import (
+from harmony_stream.adapters.base import (
     Chunk,
     ClientStream,
+    CompletionStream,
     LogProbability,
-    Options,
-    Reason,
-    Turn,
-    Usage,
-    check_reason,
     events_of,
     finite,
-    random_id,
 )
+from harmony_stream.adapters.options import Reason, StreamOptions, Usage, check_reason, random_id
+from harmony_stream.adapters.routing import Route, RouteKind
 from harmony_stream.values.completion import BLANK_LINE
 
 if TYPE_CHECKING:
@@ -64,7 +60,7 @@ class ChatCompletionStream(ClientStream):
         separator: what goes between the texts of two messages, in `content` and in the reasoning;
             it comes with the first text of the later one.
         fields: more fields of each chunk, such as `system_fingerprint`.
-        options: see `Options`.
+        options: see `StreamOptions`.
 
     >>> from harmony_stream import EventParser
     >>> stream = ChatCompletionStream("gpt-oss-20b")
@@ -84,7 +80,7 @@ class ChatCompletionStream(ClientStream):
         reasoning_key: ReasoningKey = "reasoning",
         separator: str = BLANK_LINE,
         fields: Chunk | None = None,
-        **options: Unpack[Options],
+        **options: Unpack[StreamOptions],
     ) -> None:
         if reasoning_key not in _REASONING_KEYS:
             allowed = tuple(_REASONING_KEYS)
@@ -193,7 +189,7 @@ class ChatCompletionStream(ClientStream):
         }
 
 
-class _Choice(Turn):
+class _Choice(CompletionStream):
     """One choice of a stream."""
 
     def __init__(
@@ -202,7 +198,7 @@ class _Choice(Turn):
         choice: int,
         reasoning_keys: tuple[str, ...],
         separator: str,
-        options: Options,
+        options: StreamOptions,
     ) -> None:
         super().__init__(hide_reasoning=not reasoning_keys, **options)
         self._envelope = envelope
@@ -212,7 +208,7 @@ class _Choice(Turn):
         self._calls = 0
         self._problems = 0
         # The kinds of text that the client has some of.
-        self._heard: set[Kind] = set()
+        self._heard: set[RouteKind] = set()
         # Of the open message.
         self._text_keys: tuple[str, ...] = ()
         self._has_no_text = True
@@ -223,17 +219,19 @@ class _Choice(Turn):
         return {**self._envelope, "choices": [choice]}
 
     def _shows(self, route: Route) -> bool:
-        return route.kind not in (Kind.CODE, Kind.WEB_SEARCH)
+        return route.kind not in (RouteKind.CODE, RouteKind.WEB_SEARCH)
 
     def _is_for_client(self, route: Route) -> bool:
-        return route.kind in (Kind.FUNCTION, Kind.SERVER_TOOL)
+        return route.kind in (RouteKind.FUNCTION, RouteKind.SERVER_TOOL)
 
     def _begin(self) -> list[Chunk]:
         return [self._chunk(dict(_FIRST_DELTA))]
 
     def _start(self, route: Route) -> list[Chunk]:
         # Decided once a message, since `_text` is called for each token.
-        self._text_keys = {Kind.TEXT: ("content",), Kind.REASONING: self._keys}.get(route.kind, ())
+        self._text_keys = {RouteKind.TEXT: ("content",), RouteKind.REASONING: self._keys}.get(
+            route.kind, ()
+        )
         self._has_no_text = True
         self._is_call = self._is_for_client(route)
         if not self._is_call:
@@ -259,12 +257,12 @@ class _Choice(Turn):
             return []
         # As `_chunk` makes it, without the call.
         choice: Chunk = {"index": self._choice, "delta": delta, "finish_reason": None}
-        if logprobs is not None and route.kind is Kind.TEXT:
+        if logprobs is not None and route.kind is RouteKind.TEXT:
             entries = [finite(entry) for entry in logprobs]
             choice["logprobs"] = {"content": entries, "refusal": None}
         return [{**self._envelope, "choices": [choice]}]
 
-    def _separated(self, kind: Kind, text: str) -> str:
+    def _separated(self, kind: RouteKind, text: str) -> str:
         """The first text of a message, apart from what the client has of this kind."""
         self._has_no_text = False
         separator = self._separator if kind in self._heard else ""
@@ -298,7 +296,7 @@ def chat_completion(
     reasoning_key: ReasoningKey = "reasoning",
     separator: str = BLANK_LINE,
     fields: Chunk | None = None,
-    **options: Unpack[Options],
+    **options: Unpack[StreamOptions],
 ) -> Chunk:
     """The `chat.completion` object of a turn that is over: what its stream adds up to.
 
@@ -311,7 +309,7 @@ def chat_completion(
         reasoning_key: see `ChatCompletionStream`.
         separator: see `ChatCompletionStream`.
         fields: more fields of the object.
-        options: see `Options`.
+        options: see `StreamOptions`.
 
     Raises:
         ValueError: a `Completion` with something that it cannot serve.

@@ -12,22 +12,14 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import attrs
 
-from harmony_stream.adapters.routing import Kind, Route
-from harmony_stream.adapters.turn import (
-    Chunk,
-    LogProbability,
-    Options,
-    Reason,
-    Turn,
-    Usage,
-    events_of,
-    finite,
-    parse_json,
-)
+from harmony_stream.adapters.base import Chunk, CompletionStream, LogProbability, events_of, finite
+from harmony_stream.adapters.routing import Route, RouteKind
+from harmony_stream.support.json_text import parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from harmony_stream.adapters.options import Reason, StreamOptions, Usage
     from harmony_stream.adapters.problems import Problem
     from harmony_stream.values.completion import Completion
     from harmony_stream.values.events import Event
@@ -63,7 +55,7 @@ class _Shape:
 
 
 _SHAPES = {
-    Kind.REASONING: _Shape(
+    RouteKind.REASONING: _Shape(
         "rs_",
         {"type": "reasoning", "summary": [], "content": []},
         "text",
@@ -71,7 +63,7 @@ _SHAPES = {
         "response.reasoning_text.done",
         part={"type": "reasoning_text", "text": ""},
     ),
-    Kind.TEXT: _Shape(
+    RouteKind.TEXT: _Shape(
         "msg_",
         {"type": "message", "role": "assistant", "content": []},
         "text",
@@ -79,14 +71,14 @@ _SHAPES = {
         "response.output_text.done",
         part={"type": "output_text", "text": "", "annotations": [], "logprobs": []},
     ),
-    Kind.FUNCTION: _Shape(
+    RouteKind.FUNCTION: _Shape(
         "fc_",
         {"type": "function_call", "arguments": ""},
         "arguments",
         "response.function_call_arguments.delta",
         "response.function_call_arguments.done",
     ),
-    Kind.CODE: _Shape(
+    RouteKind.CODE: _Shape(
         "ci_",
         {
             "type": "code_interpreter_call",
@@ -104,7 +96,7 @@ _SHAPES = {
         ),
     ),
     # Added when it ends, since only then it is known what is searched for.
-    Kind.WEB_SEARCH: _Shape(
+    RouteKind.WEB_SEARCH: _Shape(
         "ws_",
         {"type": "web_search_call"},
         "",
@@ -114,7 +106,7 @@ _SHAPES = {
         closing=("response.web_search_call.searching", "response.web_search_call.completed"),
         cut="failed",  # searches know no `incomplete`
     ),
-    Kind.SERVER_TOOL: _Shape(
+    RouteKind.SERVER_TOOL: _Shape(
         "mcp_",
         {"type": "mcp_call", "arguments": "", "output": None, "error": None},
         "arguments",
@@ -148,7 +140,7 @@ _RESPONSE: Chunk = {
 }
 
 
-class ResponseStream(Turn):
+class ResponseStream(CompletionStream):
     """Turns a parser's events into the streaming events of the Responses API.
 
     `feed(event)` for each event, then `finish(reason, usage)`, and send what they give. Reasoning
@@ -160,7 +152,7 @@ class ResponseStream(Turn):
         model: what to call the model.
         hide_reasoning: leave the reasoning items out.
         fields: more fields of the response: `tools`, `instructions`, `metadata` of the request.
-        options: see `Options`.
+        options: see `StreamOptions`.
 
     >>> from harmony_stream import EventParser
     >>> stream = ResponseStream("gpt-oss-20b")
@@ -185,7 +177,7 @@ class ResponseStream(Turn):
         *,
         hide_reasoning: bool = False,
         fields: Chunk | None = None,
-        **options: Unpack[Options],
+        **options: Unpack[StreamOptions],
     ) -> None:
         super().__init__(hide_reasoning=hide_reasoning, **options)
         self._sequence_number = 0
@@ -265,19 +257,19 @@ class ResponseStream(Turn):
         return self._shape_of(route) is not None
 
     def _shape_of(self, route: Route) -> _Shape | None:
-        if route.kind is Kind.REASONING and self._hides_reasoning:
+        if route.kind is RouteKind.REASONING and self._hides_reasoning:
             return None
         return _SHAPES.get(route.kind)
 
     def _named(self, route: Route) -> Chunk:
         """What the header says about the item."""
         match route.kind:
-            case Kind.TEXT:
+            case RouteKind.TEXT:
                 is_preamble = self._header.channel == "commentary"
                 return {"phase": "commentary" if is_preamble else "final_answer"}
-            case Kind.FUNCTION:
+            case RouteKind.FUNCTION:
                 return {"call_id": self._new_id("call_"), "name": route.name}
-            case Kind.SERVER_TOOL:
+            case RouteKind.SERVER_TOOL:
                 return {"server_label": route.server, "name": route.name}
         return {}
 
@@ -302,7 +294,7 @@ class ResponseStream(Turn):
         if not shape.delta:
             return []
         event = self._event(shape.delta, **self._place, delta=text)
-        if route.kind is Kind.TEXT:
+        if route.kind is RouteKind.TEXT:
             entries = [finite(entry) for entry in logprobs or ()]
             self._logprobs += entries
             event["logprobs"] = _without_bytes(entries)
@@ -332,16 +324,16 @@ class ResponseStream(Turn):
             self._item[shape.text] = text
             return events
         part = {**shape.part, shape.text: text}
-        if route.kind is Kind.TEXT:
+        if route.kind is RouteKind.TEXT:
             part["logprobs"] = [{"bytes": [], "top_logprobs": [], **e} for e in self._logprobs]
         self._item["content"] = [part]
         return [*events, self._event("response.content_part.done", **self._place, part=part)]
 
     def _done_fields(self, route: Route) -> Chunk:
         match route.kind:
-            case Kind.TEXT:
+            case RouteKind.TEXT:
                 return {"logprobs": _without_bytes(self._logprobs)}
-            case Kind.FUNCTION:
+            case RouteKind.FUNCTION:
                 return {"name": route.name}
         return {}
 
@@ -399,19 +391,19 @@ def response(
     logprobs: Sequence[LogProbability] | None = None,
     hide_reasoning: bool = False,
     fields: Chunk | None = None,
-    **options: Unpack[Options],
+    **options: Unpack[StreamOptions],
 ) -> Chunk:
     """The `response` object of a turn that is over: what its stream ends with.
 
     Args:
         source: a `Completion`, or the events, which also know which tokens a text came from.
         model: what to call the model.
-        reason: see `Turn.finish`.
+        reason: see `CompletionStream.finish`.
         usage: what the request cost; its reasoning tokens are counted if they are not given.
         logprobs: one entry for each token.
         hide_reasoning: see `ResponseStream`.
         fields: more fields of the response.
-        options: see `Options`.
+        options: see `StreamOptions`.
 
     Raises:
         ValueError: a `Completion` with something that it cannot serve.

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
     from harmony_stream.values.events import Malformed
 
-Place: TypeAlias = Literal["content", "reasoning"]
+Destination: TypeAlias = Literal["content", "reasoning"]
 
 
-class Kind(Enum):
+class RouteKind(Enum):
     """What a message is to a client."""
 
     TEXT = "text"
@@ -49,14 +49,14 @@ class Kind(Enum):
     """Prompts: nothing of this turn."""
 
 
-CALLS = (Kind.FUNCTION, Kind.CODE, Kind.WEB_SEARCH, Kind.SERVER_TOOL)
+CALLS = (RouteKind.FUNCTION, RouteKind.CODE, RouteKind.WEB_SEARCH, RouteKind.SERVER_TOOL)
 
 # The tools that the model knows by itself. Format guide, "Built in tools".
 _BUILT_IN = {
-    "python": Kind.CODE,
-    "browser.search": Kind.WEB_SEARCH,
-    "browser.open": Kind.WEB_SEARCH,
-    "browser.find": Kind.WEB_SEARCH,
+    "python": RouteKind.CODE,
+    "browser.search": RouteKind.WEB_SEARCH,
+    "browser.open": RouteKind.WEB_SEARCH,
+    "browser.find": RouteKind.WEB_SEARCH,
 }
 
 
@@ -71,7 +71,7 @@ class Route:
         server: the namespace of a `SERVER_TOOL`.
     """
 
-    kind: Kind
+    kind: RouteKind
     name: str = ""
     server: str = ""
 
@@ -88,11 +88,11 @@ class Unlabelled(NamedTuple):
     is reasoning: not lost, and not shown as the answer.
     """
 
-    without_channel: Place = "content"
-    on_unknown_channel: Place = "reasoning"
+    without_channel: Destination = "content"
+    on_unknown_channel: Destination = "reasoning"
 
 
-_KIND_OF_PLACE = {"content": Kind.TEXT, "reasoning": Kind.REASONING}
+_KIND_OF_PLACE = {"content": RouteKind.TEXT, "reasoning": RouteKind.REASONING}
 
 
 def is_unlabelled(header: Header) -> bool:
@@ -120,14 +120,14 @@ def route(
 
     >>> from harmony_stream.values.header import Header
     >>> route(Header(Role.ASSISTANT, None, "analysis", "functions.get_weather"))
-    Route(kind=<Kind.FUNCTION: 'function'>, name='get_weather', server='')
+    Route(kind=<RouteKind.FUNCTION: 'function'>, name='get_weather', server='')
     >>> route(Header(Role.ASSISTANT, None, "analysis")).kind
-    <Kind.REASONING: 'reasoning'>
+    <RouteKind.REASONING: 'reasoning'>
     """
     if header.role is Role.TOOL:
-        return Route(Kind.RESULT, tool_route(header.name or "", tools).full_name)
+        return Route(RouteKind.RESULT, tool_route(header.name or "", tools).full_name)
     if header.role is not Role.ASSISTANT:
-        return Route(Kind.HIDDEN)
+        return Route(RouteKind.HIDDEN)
     recipient = header.recipient
     if recipient is not None and (recipient in tools or header.is_tool_call):
         if recipient in tools or bare_name(recipient):
@@ -136,7 +136,7 @@ def route(
     if is_unlabelled(header):
         places = unlabelled or Unlabelled()
         return Route(_KIND_OF_PLACE[places[header.channel is not None]])
-    return Route(Kind.TEXT if header.is_visible else Kind.REASONING)
+    return Route(RouteKind.TEXT if header.is_visible else RouteKind.REASONING)
 
 
 # The channel's name without its marker, and what is behind it.
@@ -157,17 +157,17 @@ def stray_route(fault: Malformed, header: Header | None, unlabelled: Unlabelled)
         header: of the message in whose header the text stands, if it stands in one.
         unlabelled: where text goes that no known channel labels.
     """
-    if header is not None and route(header, (), unlabelled).kind is Kind.REASONING:
+    if header is not None and route(header, (), unlabelled).kind is RouteKind.REASONING:
         is_behind_channel = fault.error.state != Section.ROLE
         if is_behind_channel or attrs.evolve(header, recipient=None).is_visible:
-            return Route(Kind.REASONING)
+            return Route(RouteKind.REASONING)
     words, header_text = fault.text.split(), fault.error.header_text
     role_section, *sections = header_text.split(FormattingToken.CHANNEL)
     for section in _THOUGHT_IN_PLACE_OF_ROLE.findall(role_section) + sections:
         hidden = _hidden_in(section, unlabelled)
         is_cut = bool(hidden) and header_text.endswith("…")  # by who quoted it
         if is_cut or any(word in hidden for word in words):
-            return Route(Kind.REASONING)
+            return Route(RouteKind.REASONING)
     return route(Header(Role.ASSISTANT), (), unlabelled)
 
 
@@ -176,7 +176,7 @@ def _hidden_in(section: str, unlabelled: Unlabelled) -> str:
     word, *behind = section.split(None, 1) or [""]
     channel = next(filter(word.lower().startswith, KNOWN_CHANNELS), None)
     found = route(Header(Role.ASSISTANT, None, channel or word), (), unlabelled)
-    if found.kind is not Kind.REASONING:
+    if found.kind is not RouteKind.REASONING:
         return ""
     return section if channel else "".join(behind)
 
@@ -189,22 +189,22 @@ def tool_route(recipient: str, tools: Collection[str] = ()) -> Route:
     >>> tool_route("python").kind.name, tool_route("python", {"python"}).kind.name
     ('CODE', 'FUNCTION')
     >>> tool_route("container.exec")
-    Route(kind=<Kind.SERVER_TOOL: 'server_tool'>, name='exec', server='container')
+    Route(kind=<RouteKind.SERVER_TOOL: 'server_tool'>, name='exec', server='container')
     >>> tool_route("functions.shelljson", {"shell"}).name
     'shell'
     """
     if recipient in tools:
-        return Route(Kind.FUNCTION, recipient)
+        return Route(RouteKind.FUNCTION, recipient)
     name = recipient.removeprefix(f"{FUNCTIONS}.")
     if name in tools:
-        return Route(Kind.FUNCTION, name)
+        return Route(RouteKind.FUNCTION, name)
     if kind := _BUILT_IN.get(recipient):
         return Route(kind, recipient)
     if declared := declared_name(recipient, tools):
-        return Route(Kind.FUNCTION, declared)
+        return Route(RouteKind.FUNCTION, declared)
     if name and name != recipient:
-        return Route(Kind.FUNCTION, name)
+        return Route(RouteKind.FUNCTION, name)
     server, _, tool = recipient.partition(".")
     if server and tool:
-        return Route(Kind.SERVER_TOOL, tool, server)
-    return Route(Kind.FUNCTION, recipient)
+        return Route(RouteKind.SERVER_TOOL, tool, server)
+    return Route(RouteKind.FUNCTION, recipient)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from harmony_stream.adapters.turn import closing
+from harmony_stream.support.closing import closing
 from harmony_stream.support.sse import FrameReader
 
 if TYPE_CHECKING:

@@ -8,15 +8,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harmony_stream.adapters.blocks import Block, BlockStream
-from harmony_stream.adapters.routing import Kind, Route
-from harmony_stream.adapters.turn import parse_json
+from harmony_stream.adapters.routing import Route, RouteKind
+from harmony_stream.support.json_text import parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import ClassVar
 
+    from harmony_stream.adapters.base import Chunk
+    from harmony_stream.adapters.options import Reason, Usage
     from harmony_stream.adapters.problems import Problem
-    from harmony_stream.adapters.turn import Chunk, Reason, Usage
 
 PROBLEM = "data-harmony-problem"
 """Type of the chunks that tell a client of problems, if it asked for them."""
@@ -42,7 +43,7 @@ class UiMessageStream(BlockStream):
 
     Args:
         hide_reasoning: leave the reasoning out.
-        options: see `Options`.
+        options: see `StreamOptions`.
 
     >>> from harmony_stream import EventParser
     >>> stream = UiMessageStream()
@@ -52,11 +53,11 @@ class UiMessageStream(BlockStream):
     start start-step text-start text-delta text-end finish-step finish
     """
 
-    _blocks: ClassVar[Mapping[Kind, Block]] = {
-        Kind.TEXT: Block(
+    _blocks: ClassVar[Mapping[RouteKind, Block]] = {
+        RouteKind.TEXT: Block(
             "id", "txt_", ({"type": "text-start"},), "text-delta", "delta", ("text-end",)
         ),
-        Kind.REASONING: Block(
+        RouteKind.REASONING: Block(
             "id",
             "rs_",
             ({"type": "reasoning-start"},),
@@ -64,10 +65,10 @@ class UiMessageStream(BlockStream):
             "delta",
             ("reasoning-end",),
         ),
-        Kind.FUNCTION: _CALL,
-        Kind.CODE: _CALL,
-        Kind.WEB_SEARCH: _CALL,
-        Kind.SERVER_TOOL: _CALL,
+        RouteKind.FUNCTION: _CALL,
+        RouteKind.CODE: _CALL,
+        RouteKind.WEB_SEARCH: _CALL,
+        RouteKind.SERVER_TOOL: _CALL,
     }
 
     def _begin(self) -> list[Chunk]:
@@ -75,14 +76,14 @@ class UiMessageStream(BlockStream):
 
     @staticmethod
     def _tool(route: Route) -> Chunk:
-        by_server = {} if route.kind is Kind.FUNCTION else {"providerExecuted": True}
+        by_server = {} if route.kind is RouteKind.FUNCTION else {"providerExecuted": True}
         return {"toolName": route.full_name, **by_server}
 
     def _call_end(self, route: Route, arguments: str, is_complete: bool) -> list[Chunk]:
         call = {**self._identity, **self._tool(route)}
         if not is_complete:
             return [_error(call, arguments, _INCOMPLETE)]
-        if route.kind is Kind.CODE:
+        if route.kind is RouteKind.CODE:
             return [{"type": "tool-input-available", **call, "input": arguments}]
         try:
             found = parse_json(arguments)

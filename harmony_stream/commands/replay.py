@@ -23,7 +23,7 @@ from harmony_stream.values.messages import Role
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from harmony_stream.logs.source import Place
+    from harmony_stream.logs.source import LogSource
 
 _PROBLEMS = 1
 _WHOLE_STREAM = "none"
@@ -155,7 +155,7 @@ def _records(arguments: argparse.Namespace) -> Iterator[LogRecord]:
 
 
 def _read(
-    place: Place, arguments: argparse.Namespace, report: Callable[[LogError], None]
+    place: LogSource, arguments: argparse.Namespace, report: Callable[[LogError], None]
 ) -> Iterator[LogRecord]:
     records = read_log(place, options_of(arguments), report=report)
     return select(records, arguments.record) if arguments.record else records

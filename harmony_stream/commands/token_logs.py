@@ -11,7 +11,7 @@ import attrs
 
 from harmony_stream.commands.terminal import complain
 from harmony_stream.errors import HarmonyError
-from harmony_stream.logs import FORMATS, LogError, Options
+from harmony_stream.logs import FORMATS, LogError, ReadOptions
 from harmony_stream.logs.read import read_chunks
 from harmony_stream.logs.source import size_of
 from harmony_stream.logs.work import Batch, batches, in_order
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from harmony_stream.logs.chunks import Chunk
-    from harmony_stream.logs.source import Place
+    from harmony_stream.logs.source import LogSource
 
 WELL, MALFORMED, TROUBLE = 0, 1, 2
 
@@ -67,15 +67,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--max-record-bytes",
         type=record_bytes,
-        default=Options().max_record_bytes,
+        default=ReadOptions().max_record_bytes,
         metavar="N",
         help="refuse longer records, which bounds memory (268435456)",
     )
 
 
-def options_of(arguments: argparse.Namespace) -> Options:
+def options_of(arguments: argparse.Namespace) -> ReadOptions:
     """What was said of the log."""
-    return Options(
+    return ReadOptions(
         arguments.format,
         arguments.ids,
         arguments.lengths,
@@ -87,7 +87,7 @@ def options_of(arguments: argparse.Namespace) -> Options:
 def record_bytes(text: str) -> int:
     """How long a record may be; argparse calls it by this name."""
     try:
-        return Options(max_record_bytes=int(text)).max_record_bytes
+        return ReadOptions(max_record_bytes=int(text)).max_record_bytes
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text} is not a number of bytes from 1 on") from None
 
@@ -146,7 +146,7 @@ def results(arguments: argparse.Namespace, make: Callable[[Batch], _Value]) -> I
         complain(f"and {reports - _MOST_REPORTS} records more that cannot be read")
 
 
-def place_of(log: str) -> Place:
+def place_of(log: str) -> LogSource:
     """The file, or standard input for `-`."""
     return open(0, "rb", closefd=False) if log == "-" else log
 
@@ -227,7 +227,7 @@ class _Bar(Progress):
         self._bar.update(self._task, rate=f"{self._tokens / seconds:,.0f} tokens/s")
 
 
-def progress_on(out: Any, places: list[Place]) -> Progress:  # noqa: ANN401 - a text stream
+def progress_on(out: Any, places: list[LogSource]) -> Progress:  # noqa: ANN401 - a text stream
     """A bar, if somebody watches and rich is installed."""
     if not out.isatty():
         return Progress()

@@ -22,7 +22,7 @@ FORMAT = "harmony_stream.transcript"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 About: TypeAlias = "dict[str, str | int]"
-Record: TypeAlias = tuple[list[int], list[int]]  # prompted, and sampled after that
+Segment: TypeAlias = tuple[list[int], list[int]]  # prompted, and sampled after that
 
 
 class TranscriptWarning(UserWarning):
@@ -40,7 +40,7 @@ class Contents(NamedTuple):
     """
 
     about: object
-    records: list[Record]
+    records: list[Segment]
     size: int
     left_out: int
 
@@ -154,7 +154,7 @@ class Binary:
         )
 
     @staticmethod
-    def tokens_of(payload: bytes) -> Record:
+    def tokens_of(payload: bytes) -> Segment:
         if len(payload) % 4:
             raise ValueError(f"{len(payload)} bytes are no list of tokens of four bytes each")
         count, *ids = struct.unpack(f"<{len(payload) // 4}I", payload)
@@ -227,7 +227,7 @@ def _parse_json(data: bytes) -> Any:  # noqa: ANN401
         raise ValueError("JSON that is nested too deeply") from None
 
 
-def _record_of(value: object) -> Record:
+def _record_of(value: object) -> Segment:
     if not isinstance(value, dict) or value.keys() != {"prompted", "sampled"}:
         raise ValueError(f"{short(value)} is no object of prompted and sampled tokens")
     return _ids_of(value, "prompted"), _ids_of(value, "sampled")

@@ -26,8 +26,8 @@ from harmony_stream.errors import RenderError
 from harmony_stream.history.calls import OpenCalls
 from harmony_stream.history.files import (
     FORMAT,
-    Record,
     Saved,
+    Segment,
     TranscriptWarning,
     layout_of,
     malformed_of,
@@ -602,7 +602,7 @@ class Transcript:
             "malformed": self._malformed.value,
         }
 
-    def _records(self, first: int) -> Iterator[Record]:
+    def _records(self, first: int) -> Iterator[Segment]:
         """The tokens from *first* on: what was prompted, and what was sampled after it.
 
         Between two samples there is always a header that was prompted; so this is enough to tell

@@ -19,7 +19,7 @@ from harmony_stream.logs.records import (
     Item,
     LogError,
     LogRecord,
-    Options,
+    ReadOptions,
     sound,
 )
 from harmony_stream.support.extras import need
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _BLOCK = 1 << 20
 
 
-def read_npy(source: Source, options: Options) -> Iterator[Chunk]:
+def read_npy(source: Source, options: ReadOptions) -> Iterator[Chunk]:
     """Rows of ids; a 1-D array is one row."""
     try:
         ids = _Array(source.stream)
@@ -41,7 +41,7 @@ def read_npy(source: Source, options: Options) -> Iterator[Chunk]:
     return group(_records(source.name, {"ids": ids}, options))
 
 
-def read_npz(source: Source, options: Options) -> Iterator[Chunk]:
+def read_npz(source: Source, options: ReadOptions) -> Iterator[Chunk]:
     """The same, of one array out of several, with lengths and prompts from others."""
     return group(_of_npz(source, options))
 
@@ -125,7 +125,7 @@ class _Array:
         return bool(self._read(1))
 
 
-def _of_npz(source: Source, options: Options) -> Iterator[Item]:
+def _of_npz(source: Source, options: ReadOptions) -> Iterator[Item]:
     file = source.seekable()
     with ExitStack() as stack:
         try:
@@ -142,7 +142,7 @@ def _of_npz(source: Source, options: Options) -> Iterator[Item]:
         yield from _records(source.name, arrays, options)
 
 
-def _wanted(names: list[str], options: Options) -> dict[str, str]:
+def _wanted(names: list[str], options: ReadOptions) -> dict[str, str]:
     """Which array is what, by what it is called or told to be."""
     found = {
         "ids": options.ids or _first(ID_FIELDS, names) or (names[0] if len(names) == 1 else None),
@@ -161,7 +161,7 @@ def _first(wanted: tuple[str, ...], names: list[str]) -> str | None:
     return next((name for name in wanted if name in names), None)
 
 
-def _records(name: str, arrays: dict[str, _Array], options: Options) -> Iterator[Item]:
+def _records(name: str, arrays: dict[str, _Array], options: ReadOptions) -> Iterator[Item]:
     try:
         _check(arrays, options)
     except ValueError as error:
@@ -179,7 +179,7 @@ def _records(name: str, arrays: dict[str, _Array], options: Options) -> Iterator
         yield LogError(name, f"row {number + 1}", reason, ends_log=True)
 
 
-def _check(arrays: dict[str, _Array], options: Options) -> None:
+def _check(arrays: dict[str, _Array], options: ReadOptions) -> None:
     """Refuse arrays that hold no rows, or not as many as each other."""
     for what, array_ in arrays.items():
         array_.check(1 if what == "lengths" else 2)
@@ -219,7 +219,7 @@ def _record(
     length: int | None,
     name: str,
     number: int,
-    options: Options,
+    options: ReadOptions,
 ) -> LogRecord:
     prompt_ids = None if prompt is None else options.trim(sound(prompt))
     return LogRecord(options.trim(sound(row), length), name, number, "row", prompt=prompt_ids)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harmony_stream.adapters.arguments import NO_ARGUMENTS, lack_arguments
-from harmony_stream.adapters.routing import CALLS, Kind, Unlabelled, route, stray_route
+from harmony_stream.adapters.routing import CALLS, RouteKind, Unlabelled, route, stray_route
 from harmony_stream.values.completion import BLANK_LINE
 from harmony_stream.values.events import ContentDelta, Malformed, MessageEnd, MessageStart
 from harmony_stream.values.header import Header
@@ -74,7 +74,7 @@ def said_in(events: Iterable[Event]) -> Iterator[Said]:
 
 def _stray(fault: Malformed, header: Header | None) -> Said:
     if header is None or header.role is Role.ASSISTANT:
-        is_hidden = stray_route(fault, header, Unlabelled()).kind is Kind.REASONING
+        is_hidden = stray_route(fault, header, Unlabelled()).kind is RouteKind.REASONING
         header = _THOUGHT if is_hidden else Header(Role.ASSISTANT)
     return Said(header, fault.text, True, False)
 
@@ -108,7 +108,7 @@ def chat_messages(messages: Iterable[Said]) -> list[dict[str, Any]]:
             last_calls[str(header.recipient)] = call_id = f"call_{number}"
             number += 1
             chat[-1].setdefault("tool_calls", []).append(_call(said, call_id))
-        elif kind is Kind.REASONING:
+        elif kind is RouteKind.REASONING:
             chat[-1]["thinking"] = _joined(chat[-1].get("thinking", ""), text)
         else:
             chat[-1]["content"] = _joined(chat[-1]["content"], text)

@@ -18,7 +18,7 @@ import attrs
 from harmony_stream.logs.arrays import cut_rows
 from harmony_stream.logs.chunks import Chunk, group
 from harmony_stream.logs.layouts import ID_FIELDS, LENGTH_FIELDS, PROMPT_FIELDS
-from harmony_stream.logs.records import EXPECTED, Ids, Item, LogError, LogRecord, Options, sound
+from harmony_stream.logs.records import EXPECTED, Ids, Item, LogError, LogRecord, ReadOptions, sound
 from harmony_stream.support.extras import need
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class RowGroupChunk:
     group: int
     first: int
     columns: _Columns
-    options: Options
+    options: ReadOptions
 
     def items(self) -> Iterator[Item]:
         """The records of the row group."""
@@ -73,7 +73,7 @@ class RowGroupChunk:
             yield from _records(self.source, batches, self.columns, self.options, self.first)
 
 
-def read_parquet(source: Source, options: Options) -> Iterator[Chunk]:
+def read_parquet(source: Source, options: ReadOptions) -> Iterator[Chunk]:
     """The rows of a Parquet file, row group by row group."""
     arrow = need("pyarrow")
     file = source.seekable()
@@ -94,7 +94,7 @@ def read_parquet(source: Source, options: Options) -> Iterator[Chunk]:
         first += parquet.metadata.row_group(number).num_rows
 
 
-def read_arrow(source: Source, options: Options) -> Iterator[Chunk]:
+def read_arrow(source: Source, options: ReadOptions) -> Iterator[Chunk]:
     """The rows of an Arrow file (Feather is one), or of an Arrow stream."""
     arrow = need("pyarrow")
     batches: Iterator[Any]
@@ -147,7 +147,7 @@ def _first_line(error: Exception) -> str:
     return str(error).partition("\n")[0]
 
 
-def _choose(schema: Any, options: Options) -> _Columns:
+def _choose(schema: Any, options: ReadOptions) -> _Columns:
     """Which columns are what, by what they are called or told to be.
 
     Raises:
@@ -190,7 +190,7 @@ def _is_scalar(types: Any, kind: Any) -> bool:
 
 
 def _records(
-    source: str, batches: Iterator[Any], columns: _Columns, options: Options, first: int
+    source: str, batches: Iterator[Any], columns: _Columns, options: ReadOptions, first: int
 ) -> Iterator[Item]:
     arrow = need("pyarrow")
     number = first
@@ -205,7 +205,7 @@ def _records(
 
 
 def _items(
-    source: str, batch: Any, columns: _Columns, options: Options, first: int
+    source: str, batch: Any, columns: _Columns, options: ReadOptions, first: int
 ) -> Iterator[Item]:
     """The records of one batch."""
     nothing = [None] * batch.num_rows
@@ -229,7 +229,7 @@ def _record(
     prompt: Ids | ValueError | None,
     length: object,
     metadata: dict[str, Any],
-    options: Options,
+    options: ReadOptions,
 ) -> LogRecord:
     if ids is None:
         raise ValueError("null, expected token ids")
@@ -240,7 +240,7 @@ def _record(
     )
 
 
-def _id_lists(column: Any, options: Options) -> Iterator[Ids | ValueError | None]:
+def _id_lists(column: Any, options: ReadOptions) -> Iterator[Ids | ValueError | None]:
     """Each list of a column as ids; None for a null, an error for what is no ids."""
     arrow = need("pyarrow")
     if arrow.types.is_fixed_size_list(column.type):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import attrs
 
-from harmony_stream.logs.records import LogRecord, Options, ids_of
+from harmony_stream.logs.records import LogRecord, ReadOptions, ids_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -157,12 +157,13 @@ LAYOUTS = (
 )
 
 
-def find_ids(value: Any, options: Options) -> list[Found]:
+def find_ids(value: Any, options: ReadOptions) -> list[Found]:
     """The ids in a JSON value, of each choice; empty if there are none.
 
-    >>> find_ids({"choices": [{"index": 1, "token_ids": [5]}], "prompt_token_ids": [4]}, Options())
+    >>> answer = {"choices": [{"index": 1, "token_ids": [5]}], "prompt_token_ids": [4]}
+    >>> find_ids(answer, ReadOptions())
     [(1, [5], [4])]
-    >>> find_ids({"a": {"b": [[5], [6]]}}, Options(ids="a.b"))
+    >>> find_ids({"a": {"b": [[5], [6]]}}, ReadOptions(ids="a.b"))
     [(0, [5], None), (1, [6], None)]
     """
     if isinstance(value, LISTS) and options.ids is None:
@@ -175,14 +176,14 @@ def find_ids(value: Any, options: Options) -> list[Found]:
 
 
 def records_of(
-    value: Any, options: Options, source: str, number: int, unit: str
+    value: Any, options: ReadOptions, source: str, number: int, unit: str
 ) -> list[LogRecord]:
     """The records in a JSON value.
 
     Raises:
         ValueError: there are no ids, or they are none.
 
-    >>> [record.choice for record in records_of([[5], [6]], Options(), "a", 1, "line")]
+    >>> [record.choice for record in records_of([[5], [6]], ReadOptions(), "a", 1, "line")]
     [0, 1]
     """
     found = find_ids(value, options)
@@ -203,7 +204,7 @@ def records_of(
     return records
 
 
-def no_ids(options: Options) -> str:
+def no_ids(options: ReadOptions) -> str:
     """Why a value has no ids, in a sentence."""
     if options.ids is not None:
         return f"no token ids at {options.ids}"

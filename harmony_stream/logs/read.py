@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, TypeAlias
 from harmony_stream.logs.arrays import read_npy, read_npz
 from harmony_stream.logs.chunks import ItemsChunk
 from harmony_stream.logs.columnar import read_arrow, read_parquet
-from harmony_stream.logs.records import Item, LogError, LogRecord, LogWarning, Options
-from harmony_stream.logs.source import HEAD, Place, Source
+from harmony_stream.logs.records import Item, LogError, LogRecord, LogWarning, ReadOptions
+from harmony_stream.logs.source import HEAD, LogSource, Source
 from harmony_stream.logs.sse import read_events
 from harmony_stream.logs.text import read_document, read_ids, read_lines
 from harmony_stream.support.extras import MissingExtraError
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from harmony_stream.logs.chunks import Chunk
 
-    Reader: TypeAlias = Callable[[Source, Options], Iterator[Chunk]]
+    Reader: TypeAlias = Callable[[Source, ReadOptions], Iterator[Chunk]]
 
 FORMATS: Mapping[str, Reader] = {
     "ids": read_ids,
@@ -58,8 +58,8 @@ _EMPTY = "empty, expected token ids"
 
 
 def read_log(
-    place: Place,
-    options: Options = Options(),  # noqa: B008 - frozen
+    place: LogSource,
+    options: ReadOptions = ReadOptions(),  # noqa: B008 - frozen
     *,
     strict: bool = False,
     report: Callable[[LogError], None] | None = None,
@@ -97,7 +97,7 @@ def _warn(error: LogError) -> None:
     warnings.warn(LogWarning(str(error)), stacklevel=3)
 
 
-def read_items(place: Place, options: Options) -> Iterator[Item]:
+def read_items(place: LogSource, options: ReadOptions) -> Iterator[Item]:
     """The records of a log and what could not be read, in order.
 
     Raises as `read_log` does.
@@ -107,7 +107,7 @@ def read_items(place: Place, options: Options) -> Iterator[Item]:
 
 
 def read_chunks(
-    place: Place, options: Options, progress: Callable[[int], None] = lambda position: None
+    place: LogSource, options: ReadOptions, progress: Callable[[int], None] = lambda position: None
 ) -> Iterator[Chunk]:
     """The log in pieces, which may be read in other processes.
 
@@ -134,14 +134,14 @@ def read_chunks(
             yield ItemsChunk((LogError(source.name, "", _EMPTY, is_cut=True),))
 
 
-def _chunks(source: Source, name: str | None, options: Options) -> Iterator[Chunk]:
+def _chunks(source: Source, name: str | None, options: ReadOptions) -> Iterator[Chunk]:
     try:
         yield from FORMATS[name](source, options) if name else ()
     except MissingExtraError as error:
         raise LogError(source.name, "", str(error)) from error
 
 
-def _format(source: Source, options: Options) -> str | None:
+def _format(source: Source, options: ReadOptions) -> str | None:
     """The format that was told, or that is found by looking; None for a log that holds nothing."""
     head = source.head()
     if options.format in TEXT:

@@ -143,7 +143,7 @@ def quote(value: object) -> str:
 
 
 @attrs.frozen
-class Options:
+class ReadOptions:
     """How a log is to be read; what is not told is found out by looking.
 
     Attributes:
@@ -170,7 +170,7 @@ class Options:
     def too_long(self) -> str:
         """What is wrong with a record that takes more, and the remedy.
 
-        >>> Options(max_record_bytes=5).too_long()
+        >>> ReadOptions(max_record_bytes=5).too_long()
         'longer than 5 bytes; if it is no mistake, raise max_record_bytes (--max-record-bytes)'
         """
         remedy = "if it is no mistake, raise max_record_bytes (--max-record-bytes)"
@@ -179,9 +179,9 @@ class Options:
     def trim(self, ids: Ids, length: object = None) -> Ids:
         """The ids without padding.
 
-        >>> Options(pad_id=0).trim(array("I", [0, 0, 5, 6, 0]))
+        >>> ReadOptions(pad_id=0).trim(array("I", [0, 0, 5, 6, 0]))
         array('I', [5, 6])
-        >>> Options().trim(array("I", [5, 6, 0]), 2)
+        >>> ReadOptions().trim(array("I", [5, 6, 0]), 2)
         array('I', [5, 6])
 
         Raises:

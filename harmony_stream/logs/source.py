@@ -16,7 +16,7 @@ from harmony_stream.support.extras import MissingExtraError, need
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-Place: TypeAlias = "str | os.PathLike[str] | BinaryIO | IO[bytes]"
+LogSource: TypeAlias = "str | os.PathLike[str] | BinaryIO | IO[bytes]"
 """A path, or a binary stream."""
 
 HEAD = 1 << 16
@@ -38,7 +38,7 @@ class Source:
         is_cut: whether that is that the rest is missing.
     """
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: LogSource) -> None:
         self.name = name_of(place)
         self.position = 0
         self.trouble = ""
@@ -51,7 +51,7 @@ class Source:
         self.path = os.path.abspath(self.name) if is_file and make is None else None
         self.stream = buffered if make is None else _buffered(_Inflating(self, buffered, make))
 
-    def _open(self, place: Place) -> Any:  # noqa: ANN401 - whatever has read()
+    def _open(self, place: LogSource) -> Any:  # noqa: ANN401 - whatever has read()
         if not isinstance(place, str | os.PathLike):
             return place
         try:
@@ -96,7 +96,7 @@ class Source:
         self._opened.close()
 
 
-def name_of(place: Place) -> str:
+def name_of(place: LogSource) -> str:
     """The name of a log, for people.
 
     >>> name_of(io.BytesIO())
@@ -225,7 +225,7 @@ class _ZstdPart:
         return bytes(made)
 
 
-def size_of(place: Place) -> int | None:
+def size_of(place: LogSource) -> int | None:
     """How many bytes a file has; None for a stream, or what cannot be found.
 
     >>> size_of(io.BytesIO()) is None

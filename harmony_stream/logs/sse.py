@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from harmony_stream.logs.chunks import Chunk, group
 from harmony_stream.logs.json_values import CutError, json_of
 from harmony_stream.logs.layouts import find_ids, metadata_of, no_ids
-from harmony_stream.logs.records import Ids, Item, LogError, LogRecord, Options, ids_of
+from harmony_stream.logs.records import Ids, Item, LogError, LogRecord, ReadOptions, ids_of
 from harmony_stream.support.sse import Frame, FrameReader
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ _LASTING = ("id", "model", "created", "finish_reason", "stop_reason", "stop_type
 _Key: TypeAlias = tuple[Any, int]
 
 
-def read_events(source: Source, options: Options) -> Iterator[Chunk]:
+def read_events(source: Source, options: ReadOptions) -> Iterator[Chunk]:
     """The completions of a capture, in the order in which they ended."""
     return group(_Streams(source.name, options).read(source))
 
@@ -69,7 +69,7 @@ class _Stream:
 class _Streams:
     """The completions under way, by id and choice."""
 
-    def __init__(self, source: str, options: Options) -> None:
+    def __init__(self, source: str, options: ReadOptions) -> None:
         self.source = source
         self.options = options
         self.open: dict[_Key, _Stream] = {}

@@ -1,7 +1,7 @@
 """Logs of text: plain ids, JSON, and lines of JSON.
 
 Lines end with LF, CRLF or CR. Text is read block by block; what is held is one record, or part of
-one, and no more of it than `Options.max_record_bytes`.
+one, and no more of it than `ReadOptions.max_record_bytes`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import attrs
 from harmony_stream.logs.chunks import Chunk, group
 from harmony_stream.logs.json_values import CUT, CutError, decode, json_of, told
 from harmony_stream.logs.layouts import records_of
-from harmony_stream.logs.records import GREATEST, Ids, Item, LogError, LogRecord, Options, quote
+from harmony_stream.logs.records import GREATEST, Ids, Item, LogError, LogRecord, ReadOptions, quote
 from harmony_stream.support.sse import BYTE_ORDER_MARK
 
 if TYPE_CHECKING:
@@ -45,12 +45,12 @@ _PLAIN = b"0123456789, \t\n"
 _LONGEST_WORD = 64
 
 
-def read_ids(source: Source, options: Options) -> Iterator[Chunk]:
+def read_ids(source: Source, options: ReadOptions) -> Iterator[Chunk]:
     """One stream: decimal numbers with white space or commas between them."""
     return group(_plain(source, options))
 
 
-def _plain(source: Source, options: Options) -> Iterator[Item]:
+def _plain(source: Source, options: ReadOptions) -> Iterator[Item]:
     try:
         if ids := _all_ids(source, options):
             yield LogRecord(options.trim(ids), source.name, 1, "stream")
@@ -58,7 +58,7 @@ def _plain(source: Source, options: Options) -> Iterator[Item]:
         yield error
 
 
-def _all_ids(source: Source, options: Options) -> Ids:
+def _all_ids(source: Source, options: ReadOptions) -> Ids:
     ids = array("I")
     line, size, rest = 1, 0, b""
     while block := _read(source.stream, _BLOCK):
@@ -120,7 +120,7 @@ class LinesChunk:
     source: str
     first: int
     data: bytes
-    options: Options
+    options: ReadOptions
     is_open: bool
     follows: bool
 
@@ -149,7 +149,7 @@ class LinesChunk:
         return LogError(self.source, place, reason, ends_log=True)
 
 
-def read_lines(source: Source, options: Options) -> Iterator[Chunk]:
+def read_lines(source: Source, options: ReadOptions) -> Iterator[Chunk]:
     """JSON values, one a line; blank lines count, but say nothing."""
     number, follows = 1, False
     held = _Held(options.max_record_bytes)
@@ -194,12 +194,12 @@ class _Held:
 # -- A JSON document -------------------------------------------------------------------------------
 
 
-def read_document(source: Source, options: Options) -> Iterator[Chunk]:
+def read_document(source: Source, options: ReadOptions) -> Iterator[Chunk]:
     """One JSON value; of an array of arrays or objects, each item is read by itself."""
     return group(_document(source, options))
 
 
-def _document(source: Source, options: Options) -> Iterator[Item]:
+def _document(source: Source, options: ReadOptions) -> Iterator[Item]:
     window = _Window(source.stream, options)
     try:
         for number, value in enumerate(window.values(), 1):
@@ -216,7 +216,7 @@ def _document(source: Source, options: Options) -> Iterator[Item]:
 class _Window:
     """A JSON document of which only the part at hand is held."""
 
-    def __init__(self, stream: io.BufferedReader[Any], options: Options) -> None:
+    def __init__(self, stream: io.BufferedReader[Any], options: ReadOptions) -> None:
         self._stream = stream
         self._options = options
         self._decode = codecs.getincrementaldecoder("utf-8")().decode

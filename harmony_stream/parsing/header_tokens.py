@@ -167,7 +167,7 @@ class LeftText(NamedTuple):
     text: str
 
 
-class Judgement(NamedTuple):
+class HeaderReading(NamedTuple):
     """What the items of a header say.
 
     Attributes:
@@ -231,32 +231,32 @@ def _width_of(character: str) -> int:
     return len(character.encode("utf-8", "surrogateescape"))
 
 
-def judge(
+def read_header_tokens(
     vocabulary: Vocabulary,
     items: tuple[Item, ...],
     opening: Opening,
     role: Role | None,
     name: str | None,
     closed: bool,
-) -> Judgement:
+) -> HeaderReading:
     """Read the items of a header; see `read_header` for the other arguments."""
-    return vocabulary.table(_cached_judge)(items, opening, role, name, closed)
+    return vocabulary.table(_cached_reader)(items, opening, role, name, closed)
 
 
-def _cached_judge(vocabulary: Vocabulary) -> Callable[..., Judgement]:
-    # Streams repeat their headers: a look-up costs a tenth of a judgement (10-19 us). Bounded,
+def _cached_reader(vocabulary: Vocabulary) -> Callable[..., HeaderReading]:
+    # Streams repeat their headers: a look-up costs a tenth of a reading (10-19 us). Bounded,
     # since the words of a header may be anything.
-    return lru_cache(maxsize=512)(partial(_judge, vocabulary))
+    return lru_cache(maxsize=512)(partial(_read, vocabulary))
 
 
-def _judge(
+def _read(
     vocabulary: Vocabulary,
     items: tuple[Item, ...],
     opening: Opening,
     role: Role | None,
     name: str | None,
     closed: bool,
-) -> Judgement:
+) -> HeaderReading:
     stretches, faults = _cut_into_stretches(vocabulary, items)
     runs = [stretch.run() for stretch in stretches]
     maps = list(map(_Map, stretches, runs))
@@ -269,7 +269,7 @@ def _judge(
         faults = [fault for fault in faults if (fault.item, fault.offset) < rest]
     faults.sort(key=lambda fault: (fault.item, fault.offset))
     left = tuple(_locate_left(maps, word) for word in reading.left)
-    return Judgement(reading.header, tuple(faults), rest, reading.is_bare, left)
+    return HeaderReading(reading.header, tuple(faults), rest, reading.is_bare, left)
 
 
 def _locate_left(maps: list[_Map], word: LeftWord) -> LeftText:

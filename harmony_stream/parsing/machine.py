@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harmony_stream.parsing.header_tokens import (
     Fault,
+    HeaderReading,
     Item,
-    Judgement,
     LeftText,
-    judge,
     kind_and_data,
     plain_text_of,
     quote,
+    read_header_tokens,
     shortened,
 )
 from harmony_stream.parsing.states import (
@@ -244,16 +244,16 @@ class Machine:
         token = self._vocabulary.formatting_tokens.get(piece.item)
         return token is FormattingToken.START_OF_TEXT
 
-    def _judge(self, *, closed: bool) -> Judgement:
+    def _read_header(self, *, closed: bool) -> HeaderReading:
         if self._is_in_pieces:
             self._join_pieces()
         given, items = self._header_given, tuple(self._items)
-        return judge(self._vocabulary, items, self._opening, *given, closed)
+        return read_header_tokens(self._vocabulary, items, self._opening, *given, closed)
 
     def _close_header(self, piece: Piece, cell: Cell) -> list[Event]:
-        judgement = self._judge(closed=True)
-        before, behind = self._faults(judgement, piece)
-        return [*before, self._start_message(judgement.header, piece.stop, closed=True), *behind]
+        reading = self._read_header(closed=True)
+        before, behind = self._faults(reading, piece)
+        return [*before, self._start_message(reading.header, piece.stop, closed=True), *behind]
 
     def _start_message(self, header: Header, stop: int, *, closed: bool) -> MessageStart:
         self._header = header
@@ -262,27 +262,27 @@ class Machine:
         return MessageStart(header, self._index, self._start, stop)
 
     def _break_off(self, piece: Piece, cell: Cell) -> list[Event]:
-        judgement = self._judge(closed=False)
+        reading = self._read_header(closed=False)
         is_truncated = piece.kind is TokenKind.END_OF_STREAM
-        if judgement.is_bare or (is_truncated and judgement.rest is None):
-            harmless = judgement.is_bare and self._opening is not Opening.IMPLIED
-            events = [] if harmless else self._abandon(judgement, piece, cell)
+        if reading.is_bare or (is_truncated and reading.rest is None):
+            harmless = reading.is_bare and self._opening is not Opening.IMPLIED
+            events = [] if harmless else self._abandon(reading, piece, cell)
             self._expect_start(piece.stop)
             return events
-        return self._begin_content(judgement, piece, _fault_of(cell)) + self._step(piece)
+        return self._begin_content(reading, piece, _fault_of(cell)) + self._step(piece)
 
-    def _abandon(self, judgement: Judgement, piece: Piece, cell: Cell) -> list[Event]:
+    def _abandon(self, reading: HeaderReading, piece: Piece, cell: Cell) -> list[Event]:
         """Report the text of a header that becomes no message."""
         text = self._plain_text()
         span = (self._start, piece.start) if text else (piece.start, piece.stop)
         if self._opening is Opening.IMPLIED:
             fault = self._expected_start(piece)
             return _fed([Malformed(fault._error, text, *span) if text else fault])
-        of_tokens = tuple(fault for fault in judgement.faults if fault.kind not in WORD_FAULTS)
+        of_tokens = tuple(fault for fault in reading.faults if fault.kind not in WORD_FAULTS)
         error = Malformed(self._error(_fault_of(cell), piece), text, *span)
         if not of_tokens:
             return [error]
-        return [*self._faults(judgement._replace(faults=of_tokens), piece)[1], error]
+        return [*self._faults(reading._replace(faults=of_tokens), piece)[1], error]
 
     def _plain_text(self) -> str:
         """The text of the header so far, less what a prompt holds of it."""
@@ -291,15 +291,15 @@ class Machine:
         fed = [item for item, stop in zip(self._items, self._stops, strict=True) if stop > 0]
         return plain_text_of(self._vocabulary, fed)
 
-    def _begin_content(self, judgement: Judgement, piece: Piece, kind: FaultKind) -> list[Event]:
+    def _begin_content(self, reading: HeaderReading, piece: Piece, kind: FaultKind) -> list[Event]:
         """Start a message whose header `<|message|>` did not close: left-over words are content."""
         items, stops = self._items, self._stops
-        number, skipped = judgement.rest or (len(items), 0)
+        number, skipped = reading.rest or (len(items), 0)
         stop = self._place(number, skipped)
-        _, faults = self._faults(judgement, piece)
+        _, faults = self._faults(reading, piece)
         if self._opening is not Opening.IMPLIED:
             faults.append(Malformed(self._error(kind, piece), "", piece.start, piece.stop))
-        events = [self._start_message(judgement.header, stop, closed=False), *faults]
+        events = [self._start_message(reading.header, stop, closed=False), *faults]
         starts = [self._first, *stops]
         for left in range(number, len(items)):
             rest = self._piece(items[left], starts[left], stops[left])
@@ -325,21 +325,21 @@ class Machine:
             head = self._piece(piece.item[:room], piece.start, piece.start + room)
             tail = self._piece(piece.item[room:], piece.start + room, piece.stop)
             return self._step(head) + self._step(tail)
-        judgement = self._judge(closed=False)
+        reading = self._read_header(closed=False)
         at_fault = piece
         if isinstance(piece.item, str | bytes):
             at_fault = self._piece(piece.item[:1], piece.start, piece.start + 1)
-        events = self._begin_content(judgement, at_fault, FaultKind.MISSING_MESSAGE)
+        events = self._begin_content(reading, at_fault, FaultKind.MISSING_MESSAGE)
         return events + self._step(piece)
 
     def _reopen(self, piece: Piece, cell: Cell) -> list[Event]:
-        judgement = self._judge(closed=False)
-        if self._opening is Opening.PROMPT and judgement.is_bare and not self._plain_text().strip():
+        reading = self._read_header(closed=False)
+        if self._opening is Opening.PROMPT and reading.is_bare and not self._plain_text().strip():
             self._open(Opening.REPEATED, piece.start, piece.stop)
             return []
-        if judgement.rest is None or self._is_stray(judgement.header):
-            return self._abandon(judgement, piece, cell) + self._open_at(piece, cell)
-        events = self._begin_content(judgement, piece, _fault_of(cell))
+        if reading.rest is None or self._is_stray(reading.header):
+            return self._abandon(reading, piece, cell) + self._open_at(piece, cell)
+        events = self._begin_content(reading, piece, _fault_of(cell))
         if self._state is not CONTENT:  # a marker among the left-over words opened another header
             return events + self._step(piece)
         events += self._end_message(EndKind.IMPLICIT, piece.start, piece.start)
@@ -426,25 +426,25 @@ class Machine:
 
     # -- Faults -----------------------------------------------------------------------------------
 
-    def _faults(self, judgement: Judgement, end: Piece) -> tuple[list[Event], list[Event]]:
+    def _faults(self, reading: HeaderReading, end: Piece) -> tuple[list[Event], list[Event]]:
         """The faults of a header that `end` ended: the one with left-over words, and the others.
 
         The former comes before the message, since its text belongs to none. An implied header has
         its coming as its one fault.
         """
-        if not judgement.faults and self._opening is not Opening.IMPLIED:
+        if not reading.faults and self._opening is not Opening.IMPLIED:
             return [], []
-        left = [word for word in judgement.left if self._stops[word.last] > 0]
+        left = [word for word in reading.left if self._stops[word.last] > 0]
         if self._opening is Opening.IMPLIED:
             coming = self._expected_start(end)
             return ([self._with_left(coming, left)], []) if left else ([], _fed([coming]))
         header = self._header_text()
-        found = [self._header_fault(fault, end, header) for fault in judgement.faults]
+        found = [self._header_fault(fault, end, header) for fault in reading.faults]
         if not left:
             return [], _fed([*found])
         number = max(
             number
-            for number, fault in enumerate(judgement.faults)
+            for number, fault in enumerate(reading.faults)
             if fault.kind in _OF_LEFT_WORDS and (fault.item, fault.offset) <= left[0][:2]
         )
         return [self._with_left(found.pop(number), left)], _fed([*found])

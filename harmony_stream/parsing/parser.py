@@ -164,7 +164,11 @@ class EventParser(Machine):
         self._ready, self._parts = _NO_TEXTS, _NO_BYTES
         self._is_announced = self._state is not CONTENT
         self._given = (Role.ASSISTANT, None)
-        if self._state is State.ROLE and self._items and (told := self._judge(closed=True)).is_bare:
+        if (
+            self._state is State.ROLE
+            and self._items
+            and (told := self._read_header(closed=True)).is_bare
+        ):
             # The usual end of a prompt, `<|start|>assistant`, is the same as a given role.
             self._given = (told.header.role, told.header.name)
             self._open(Opening.PROMPT, 0, 0)
@@ -230,7 +234,7 @@ class EventParser(Machine):
         """The header of the current message as far as it is known; None between messages."""
         if self._state is CONTENT:
             return self._header
-        return None if self._state is EXPECT_START else self._judge(closed=True).header
+        return None if self._state is EXPECT_START else self._read_header(closed=True).header
 
     # -- Feeding ----------------------------------------------------------------------------------
 

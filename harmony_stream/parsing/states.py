@@ -91,7 +91,7 @@ class Action(StrEnum):
     OPEN = "open"
     """Open a header."""
     KEEP = "keep"
-    """Keep the token for the judgement of the header."""
+    """Keep the token until the header is read."""
     CLOSE = "close"
     """Judge the header: the message starts."""
     BREAK_OFF = "break off"

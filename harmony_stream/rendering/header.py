@@ -15,7 +15,7 @@ from harmony_stream.errors import RenderError
 from harmony_stream.rendering.profiles import GUIDE
 from harmony_stream.values.header import CONSTRAIN_MARKER, KNOWN_CHANNELS, Header, is_role_word
 from harmony_stream.values.messages import Role
-from harmony_stream.values.read_header import HeaderReading, Opening, Run, Section, read_header
+from harmony_stream.values.read_header import Opening, Run, Section, TextReading, read_header
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -156,7 +156,7 @@ def _check_word(field: str, value: str) -> None:
         raise RenderError(field, value, "holds half a character (a surrogate)")
 
 
-def _read(header: Header, profile: Profile) -> HeaderReading:
+def _read(header: Header, profile: Profile) -> TextReading:
     return read_header(header_runs(header, profile), Opening.START, None, None, closed=True)
 
 
@@ -213,7 +213,7 @@ def _reason(field: str, value: str | None, header: Header, profile: Profile) -> 
     return f"would be read {_difference(_read(header, profile), header, field)}"
 
 
-def _difference(reading: HeaderReading, header: Header, at_fault: str) -> str:
+def _difference(reading: TextReading, header: Header, at_fault: str) -> str:
     """What is read that was not written, and how to write the field."""
     read = {**reading.header.to_dict(), "faults": [str(fault.kind) for fault in reading.faults]}
     written = {**_as_read(header).to_dict(), "faults": []}

@@ -17,7 +17,6 @@ from starlette.routing import Route
 
 from harmony_stream.adapters import Chunk, sse
 from harmony_stream.adapters.conversations import conversation_from_chat
-from harmony_stream.adapters.turn import closing
 from harmony_stream.errors import HarmonyError
 from harmony_stream.history import normalize_history
 from harmony_stream.rendering.profiles import GUIDE
@@ -29,6 +28,7 @@ from harmony_stream.serving.recorded import RecordedEngine
 from harmony_stream.serving.requests import Asked, body_from, chat_request, responses_request
 from harmony_stream.serving.settings import Settings
 from harmony_stream.serving.store import ResponseStore
+from harmony_stream.support.closing import closing
 from harmony_stream.values.messages import Conversation, RenderConversationConfig, Role
 
 if TYPE_CHECKING:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Protocol
 
 import attrs
 
-from harmony_stream.adapters.turn import Ending, Reason, Usage, closing
+from harmony_stream.adapters.options import Ending, Reason, Usage
 from harmony_stream.parsing.parser import EventParser
+from harmony_stream.support.closing import closing
 from harmony_stream.vocabulary import FormattingToken, Vocabulary
 
 if TYPE_CHECKING:

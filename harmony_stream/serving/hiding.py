@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 import attrs
 
-from harmony_stream.adapters.routing import CALLS, Kind, route
-from harmony_stream.adapters.turn import closing
+from harmony_stream.adapters.routing import CALLS, RouteKind, route
+from harmony_stream.support.closing import closing
 from harmony_stream.values.events import Event, Malformed, MessageStart
 from harmony_stream.values.header import USUAL_TYPES
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _Thing = TypeVar("_Thing")
 
-_SHOWN = (Kind.TEXT, *CALLS)
+_SHOWN = (RouteKind.TEXT, *CALLS)
 
 
 def shown(event: Event) -> Chunk | None:

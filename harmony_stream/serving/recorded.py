@@ -31,7 +31,7 @@ from harmony_stream.values.messages import Conversation, Message, Role
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harmony_stream.logs.source import Place
+    from harmony_stream.logs.source import LogSource
     from harmony_stream.serving.engine import Prompt
 
 _Span: TypeAlias = tuple[int, int]
@@ -166,7 +166,7 @@ def turns_of_assistant(messages: Iterable[Message]) -> int:
 
 
 def load_recordings(
-    places: Iterable[Place],
+    places: Iterable[LogSource],
     *,
     name: str = ALL,
     report: Callable[[LogError], None] | None = None,
@@ -203,7 +203,9 @@ def load_recordings(
     return recordings
 
 
-def _turns_in(place: Place, report: Callable[[LogError], None] | None) -> Iterator[Sequence[int]]:
+def _turns_in(
+    place: LogSource, report: Callable[[LogError], None] | None
+) -> Iterator[Sequence[int]]:
     for record in read_log(place, report=report):
         turns, strays = _cut(record.completion)
         yield from turns

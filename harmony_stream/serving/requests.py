@@ -15,8 +15,8 @@ import attrs
 from harmony_stream.adapters import (
     ChatCompletionStream,
     Chunk,
-    Options,
     ResponseStream,
+    StreamOptions,
     join_chunks,
     sse,
 )
@@ -25,9 +25,9 @@ from harmony_stream.adapters.conversations import (
     conversation_from_responses,
 )
 from harmony_stream.adapters.conversations.fields import Field
-from harmony_stream.adapters.turn import parse_json
 from harmony_stream.serving.errors import RequestError
 from harmony_stream.serving.hiding import ResponseWithoutReasoning
+from harmony_stream.support.json_text import parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -187,7 +187,7 @@ def _items(body: Mapping[str, Any]) -> list[Any]:
 # -- Both ------------------------------------------------------------------------------------------
 
 
-def _options(settings: Settings, tools: list[str]) -> Options:
+def _options(settings: Settings, tools: list[str]) -> StreamOptions:
     return {
         "tools": tools,
         "on_problem": settings.on_problem,

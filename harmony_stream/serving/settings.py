@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from harmony_stream.adapters.turn import random_id
+from harmony_stream.adapters.options import random_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -116,7 +116,7 @@ class Settings:
         keep_alive: a stream without news sends a comment after so many seconds, and again.
         on_problem: called with what breaks the format in a completion. It belongs to the server,
             and so it is told of hidden reasoning too.
-        ids, clock: see `Options` of the adapters.
+        ids, clock: see `StreamOptions` of the adapters.
         page: whether the page and `/events` exist. None: only if the engine replays recordings.
 
     Raises:

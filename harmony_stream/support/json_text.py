@@ -71,3 +71,18 @@ _NESTS = (dict, list, tuple)
 
 def _inside(value: Any) -> Iterable[object]:  # noqa: ANN401
     return value.values() if isinstance(value, dict) else value
+
+
+def parse_json(text: str) -> Any:  # noqa: ANN401
+    """What the model wrote as JSON, if it can be written out again.
+
+    Raises:
+        ValueError: it is not JSON; or it is, but holds `NaN`, a number beyond floats, half a
+            character, or nests too deeply, so that no client could be sent it.
+
+    >>> parse_json('{"a": [1]}')
+    {'a': [1]}
+    """
+    found = loads(text)
+    json.dumps(found, allow_nan=False, ensure_ascii=False).encode()
+    return found

@@ -132,7 +132,7 @@ _TRUE = frozenset({"true", "t", "yes", "y", "on", "1"})
 _FALSE = frozenset({"false", "f", "no", "n", "off", "0"})
 
 
-class _Kind:
+class _FieldKind:
     """What a field may hold: how to read a value, and how to say it in words and JSON schema."""
 
     def __init__(self, *, optional: bool = False) -> None:
@@ -164,7 +164,7 @@ class _Kind:
         return {"type": self.json_type}
 
 
-class _Text(_Kind):
+class _Text(_FieldKind):
     noun = "a string"
     json_type = "string"
 
@@ -176,7 +176,7 @@ class _Text(_Kind):
         raise self.unfit(value, path)
 
 
-class _Flag(_Kind):
+class _Flag(_FieldKind):
     noun = "true or false"
     json_type = "boolean"
 
@@ -187,7 +187,7 @@ class _Flag(_Kind):
         return word in _TRUE
 
 
-class _Object(_Kind):
+class _Object(_FieldKind):
     noun = "a mapping"
     json_type = "object"
 
@@ -197,7 +197,7 @@ class _Object(_Kind):
         raise self.unfit(value, path)
 
 
-class _Choice(_Kind):
+class _Choice(_FieldKind):
     def __init__(self, members: dict[str, Enum], *, optional: bool = False) -> None:
         super().__init__(optional=optional)
         self.members = members
@@ -215,7 +215,7 @@ class _Choice(_Kind):
         return {"type": "string", "enum": list(self.members)}
 
 
-class _Nested(_Kind):
+class _Nested(_FieldKind):
     def __init__(self, record: type[Record], *, optional: bool = False) -> None:
         super().__init__(optional=optional)
         self.record = record
@@ -240,8 +240,8 @@ class OfItsKind:
     as_list: ClassVar[type[list[Any]]]
 
 
-class _List(_Kind):
-    def __init__(self, item: _Kind, *, optional: bool = False) -> None:
+class _List(_FieldKind):
+    def __init__(self, item: _FieldKind, *, optional: bool = False) -> None:
         super().__init__(optional=optional)
         self.item = item
 
@@ -258,8 +258,8 @@ class _List(_Kind):
         return {"type": "array", "items": self.item.json_schema()}
 
 
-class _Named(_Kind):
-    def __init__(self, item: _Kind, *, optional: bool = False) -> None:
+class _Named(_FieldKind):
+    def __init__(self, item: _FieldKind, *, optional: bool = False) -> None:
         super().__init__(optional=optional)
         self.item = item
 
@@ -279,7 +279,7 @@ class _Named(_Kind):
         return {"type": "object", "additionalProperties": self.item.json_schema()}
 
 
-class _Foreign(_Kind):
+class _Foreign(_FieldKind):
     """A type of somebody else's, in a subclass: pydantic reads it, and without it all are taken."""
 
     def __init__(self, hint: Any) -> None:
@@ -309,10 +309,10 @@ class _Foreign(_Kind):
         return schema
 
 
-_PLAIN: dict[Any, type[_Kind]] = {str: _Text, bool: _Flag, dict[str, Any]: _Object}
+_PLAIN: dict[Any, type[_FieldKind]] = {str: _Text, bool: _Flag, dict[str, Any]: _Object}
 
 
-def _kind(hint: Any, *, optional: bool = False) -> _Kind:
+def _kind(hint: Any, *, optional: bool = False) -> _FieldKind:
     """The kind an annotation asks for."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (UnionType, Union) and len(arguments) == 2 and arguments[1] is NoneType:
@@ -482,7 +482,7 @@ class Record:
     _marks: ClassVar[tuple[str, ...]] = ()
 
     # By field, in order:
-    _kinds: ClassVar[dict[str, _Kind]] = {}
+    _kinds: ClassVar[dict[str, _FieldKind]] = {}
     _readers: ClassVar[dict[str, Callable[[Any], Any]]] = {}
     # The defaults that need not be made anew each time.
     _constants: ClassVar[dict[str, Any]] = {}
@@ -808,7 +808,7 @@ class NoFieldError(AttributeError, ValueError):
     """A field that a record does not have was set: pydantic makes a `ValueError` of that."""
 
 
-def _reader(attribute: attrs.Attribute[Any], kind: _Kind, owner: str) -> Callable[[Any], Any]:
+def _reader(attribute: attrs.Attribute[Any], kind: _FieldKind, owner: str) -> Callable[[Any], Any]:
     """What makes a value of this field of what was given for it."""
     read = partial(kind.read, path=_Path(owner, (attribute.name,)))
     first: Any = attribute.converter

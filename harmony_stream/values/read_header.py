@@ -71,7 +71,7 @@ class Run(NamedTuple):
     opens: bool
 
 
-class Place(NamedTuple):
+class TextPosition(NamedTuple):
     """A character of a header: which run, and its offset there; -1 is the token before the run."""
 
     run: int
@@ -87,8 +87,8 @@ class LeftWord(NamedTuple):
         text: the white space between it and the left-over word before, and the word.
     """
 
-    place: Place
-    end: Place
+    place: TextPosition
+    end: TextPosition
     text: str
 
 
@@ -96,11 +96,11 @@ class HeaderFault(NamedTuple):
     """Something wrong with a header: what, where, and the text at fault."""
 
     kind: FaultKind
-    place: Place
+    place: TextPosition
     text: str
 
 
-class HeaderReading(NamedTuple):
+class TextReading(NamedTuple):
     """What a header says.
 
     Attributes:
@@ -113,7 +113,7 @@ class HeaderReading(NamedTuple):
 
     header: Header
     faults: tuple[HeaderFault, ...]
-    rest: Place | None
+    rest: TextPosition | None
     is_bare: bool
     left: tuple[LeftWord, ...] = ()
 
@@ -139,7 +139,7 @@ _ROLE_AND_NAME = re.compile(
 )
 
 
-class _Kind(StrEnum):
+class _WordKind(StrEnum):
     ROLE = "role"
     CHANNEL = "channel"
     RECIPIENT = "recipient"
@@ -148,27 +148,27 @@ class _Kind(StrEnum):
 
 
 class _Word(NamedTuple):
-    kind: _Kind
+    kind: _WordKind
     text: str
-    place: Place
+    place: TextPosition
     section: Section
 
 
 # The first word of a section that is not `to=` has the section's meaning, unless it has a role
 # already.
 _FIRST_WORD = {
-    Section.ROLE: _Kind.ROLE,
-    Section.CHANNEL: _Kind.CHANNEL,
-    Section.CONSTRAIN: _Kind.CONSTRAIN,
+    Section.ROLE: _WordKind.ROLE,
+    Section.CHANNEL: _WordKind.CHANNEL,
+    Section.CONSTRAIN: _WordKind.CONSTRAIN,
 }
 
 
 def _words(runs: Sequence[Run], *, has_role_word: bool) -> Iterator[_Word]:
-    expected: _Kind | None = None
+    expected: _WordKind | None = None
     for number, run in enumerate(runs):
         if run.opens:
             expected = _FIRST_WORD[run.section]
-            if expected is _Kind.ROLE and not has_role_word:
+            if expected is _WordKind.ROLE and not has_role_word:
                 expected = None
         for chunk in _WORD.finditer(run.text):
             position, end = chunk.span()
@@ -176,25 +176,29 @@ def _words(runs: Sequence[Run], *, has_role_word: bool) -> Iterator[_Word]:
                 kind, stop = _next_word(run.text, position, end, expected)
                 if kind is expected:
                     expected = None
-                yield _Word(kind, run.text[position:stop], Place(number, position), run.section)
+                yield _Word(
+                    kind, run.text[position:stop], TextPosition(number, position), run.section
+                )
                 position = stop
 
 
-def _next_word(text: str, position: int, end: int, expected: _Kind | None) -> tuple[_Kind, int]:
+def _next_word(
+    text: str, position: int, end: int, expected: _WordKind | None
+) -> tuple[_WordKind, int]:
     """The kind and the end of the word that begins at `position` of a chunk without spaces."""
     if recipient := _RECIPIENT.match(text, position, end):
-        return _Kind.RECIPIENT, recipient.end()
-    if expected is _Kind.ROLE:
+        return _WordKind.RECIPIENT, recipient.end()
+    if expected is _WordKind.ROLE:
         named = _ROLE_AND_NAME.match(text, position, end)
         return expected, named.end() if named else end
-    if expected is _Kind.CHANNEL:
+    if expected is _WordKind.CHANNEL:
         glued = _GLUED_CONTENT.match(text, position, end)
         return expected, glued.end() if glued else end
     name = _NAME.match(text, position, end)
     stop = name.end() if name else end
-    if expected is _Kind.CONSTRAIN and _TYPE.fullmatch(text, position, stop):
+    if expected is _WordKind.CONSTRAIN and _TYPE.fullmatch(text, position, stop):
         return expected, stop
-    return _Kind.BARE, stop
+    return _WordKind.BARE, stop
 
 
 def read_header(
@@ -204,7 +208,7 @@ def read_header(
     name: str | None,
     *,
     closed: bool,
-) -> HeaderReading:
+) -> TextReading:
     """Read the runs of a header.
 
     Args:
@@ -244,9 +248,9 @@ class _Reader:
         self.words = list(_words(runs, has_role_word=self.expects_role))
         self.faults: list[HeaderFault] = []
         self.left: list[_Word] = []
-        self.rest: Place | None = None
+        self.rest: TextPosition | None = None
 
-    def read(self) -> HeaderReading:
+    def read(self) -> TextReading:
         self.drop_given_role()
         self.drop_repeated_channels()
         self.take_channel_for_type()
@@ -255,7 +259,7 @@ class _Reader:
             self.cut_at_glued_content()
             self.cut_at_lone_word()
             self.cut_at_first_bare_word()
-        channel = self.last_of(_Kind.CHANNEL, Section.CHANNEL, FaultKind.DUPLICATE_CHANNEL)
+        channel = self.last_of(_WordKind.CHANNEL, Section.CHANNEL, FaultKind.DUPLICATE_CHANNEL)
         recipient = self.last_recipient()
         if (
             not self.closed
@@ -266,28 +270,26 @@ class _Reader:
             channel = recipient = None
         role, name, channel = self.read_role(channel, recipient)
         if self.opening is Opening.REPEATED and role is not self.given_role:
-            self.report(FaultKind.UNEXPECTED_START, Place(0, -1), "")
+            self.report(FaultKind.UNEXPECTED_START, TextPosition(0, -1), "")
         header = Header(role, name, channel, recipient, self.read_type())
         self.faults.sort(key=lambda fault: fault.place)
-        return HeaderReading(
-            header, tuple(self.faults), self.rest, self.is_bare(), self.left_words()
-        )
+        return TextReading(header, tuple(self.faults), self.rest, self.is_bare(), self.left_words())
 
     def left_words(self) -> tuple[LeftWord, ...]:
         """The left-over words in order, each with the white space between it and the last one."""
         found: list[LeftWord] = []
         for word in sorted(self.left, key=lambda word: word.place):
-            end = Place(word.place.run, word.place.offset + len(word.text))
+            end = TextPosition(word.place.run, word.place.offset + len(word.text))
             gap = self.gap(found[-1].end, word.place) if found else ""
             found.append(LeftWord(word.place, end, readable(gap + word.text)))
         return tuple(found)
 
-    def gap(self, end: Place, place: Place) -> str:
+    def gap(self, end: TextPosition, place: TextPosition) -> str:
         """White space between two words; a space where something else stands between them."""
         between = self.runs[end.run].text[end.offset : place.offset] if end.run == place.run else ""
         return between if not between.strip() and end.run == place.run else " "
 
-    def report(self, kind: FaultKind, place: Place, text: str) -> None:
+    def report(self, kind: FaultKind, place: TextPosition, text: str) -> None:
         self.faults.append(HeaderFault(kind, place, readable(text)))
 
     # -- which words count ------------------------------------------------------------------------
@@ -296,14 +298,14 @@ class _Reader:
         """The given role may be repeated once, silently; each role once more, as a fault."""
         expected = None if self.expects_role else self.given_role.value
         for word in [word for word in self.words if word.section is Section.ROLE]:
-            if word.kind is _Kind.ROLE:
+            if word.kind is _WordKind.ROLE:
                 expected = word.text.lower()
-            elif word.kind is _Kind.BARE and word.text.lower() == expected:
+            elif word.kind is _WordKind.BARE and word.text.lower() == expected:
                 self.words.remove(word)
                 if self.expects_role:
                     self.report(FaultKind.UNKNOWN_ROLE, word.place, word.text)
                 return
-            elif word.kind is _Kind.BARE:
+            elif word.kind is _WordKind.BARE:
                 return
 
     def drop_repeated_channels(self) -> None:
@@ -315,7 +317,7 @@ class _Reader:
         if all(run.section is not Section.CHANNEL for run in self.runs):
             return
         for section in Section if self.closed else (Section.ROLE,):
-            for kind in (_Kind.BARE, _Kind.CONSTRAIN):
+            for kind in (_WordKind.BARE, _WordKind.CONSTRAIN):
                 words = [
                     each for each in self.words if (each.kind, each.section) == (kind, section)
                 ]
@@ -328,12 +330,12 @@ class _Reader:
         if not self.closed or any(run.section is Section.CHANNEL for run in self.runs):
             return
         for word in self.words:
-            if word.kind is _Kind.CONSTRAIN and _is_channel_word(word):
-                channel = word._replace(kind=_Kind.CHANNEL, text=word.text.lower())
+            if word.kind is _WordKind.CONSTRAIN and _is_channel_word(word):
+                channel = word._replace(kind=_WordKind.CHANNEL, text=word.text.lower())
                 self.words[self.words.index(word)] = channel
 
     def bare_words(self) -> list[_Word]:
-        return [word for word in self.words if word.kind is _Kind.BARE]
+        return [word for word in self.words if word.kind is _WordKind.BARE]
 
     def cut_at_name(self) -> None:
         """What follows a role and a colon is content if no more of a header came: `assistant:42`.
@@ -342,7 +344,7 @@ class _Reader:
         """
         word = self.role_word()
         is_alone = all(run.section is Section.ROLE for run in self.runs) and not any(
-            other.kind is _Kind.RECIPIENT for other in self.words
+            other.kind is _WordKind.RECIPIENT for other in self.words
         )
         if word and is_alone and known_role(word.text) and ":" in word.text:
             role = word.text.partition(":")[0]
@@ -351,7 +353,7 @@ class _Reader:
 
     def cut_at_glued_content(self) -> None:
         """What is glued to a known channel is content if no `<|message|>` came: `final42`."""
-        word = next((word for word in reversed(self.words) if word.kind is _Kind.CHANNEL), None)
+        word = next((word for word in reversed(self.words) if word.kind is _WordKind.CHANNEL), None)
         if word is None or _is_channel_word(word):
             return
         if channel := next(filter(word.text.lower().startswith, KNOWN_CHANNELS), None):
@@ -367,8 +369,11 @@ class _Reader:
         word = self.words[-1] if self.words else None
         if word is None or word.place.run != len(self.runs) - 1:
             return
-        is_call = any(other.kind is _Kind.RECIPIENT for other in self.words)
-        expected = {_Kind.CHANNEL: KNOWN_CHANNELS, _Kind.CONSTRAIN: () if is_call else USUAL_TYPES}
+        is_call = any(other.kind is _WordKind.RECIPIENT for other in self.words)
+        expected = {
+            _WordKind.CHANNEL: KNOWN_CHANNELS,
+            _WordKind.CONSTRAIN: () if is_call else USUAL_TYPES,
+        }
         allowed = expected.get(word.kind)
         if allowed and not any(name.startswith(word.text) for name in allowed):
             self.cut_at(word.place)
@@ -377,23 +382,23 @@ class _Reader:
         if bare := self.bare_words():
             self.cut_at(bare[0].place)
 
-    def cut_at(self, place: Place) -> None:
+    def cut_at(self, place: TextPosition) -> None:
         """The content begins here: neither the words behind it nor their faults count."""
         self.rest = place
         self.words = [word for word in self.words if word.place < place]
         self.faults = [fault for fault in self.faults if fault.place < place]
 
-    def counts(self, place: Place) -> bool:
+    def counts(self, place: TextPosition) -> bool:
         return self.rest is None or place < self.rest
 
     # -- the fields -------------------------------------------------------------------------------
 
-    def last_of(self, kind: _Kind, section: Section, duplicate: FaultKind) -> str | None:
+    def last_of(self, kind: _WordKind, section: Section, duplicate: FaultKind) -> str | None:
         """The word of a section that may come once; the last that says something wins."""
         markers = [
-            Place(number, -1)
+            TextPosition(number, -1)
             for number, run in enumerate(self.runs)
-            if run.opens and run.section is section and self.counts(Place(number, -1))
+            if run.opens and run.section is section and self.counts(TextPosition(number, -1))
         ]
         for place in markers[1:]:
             self.report(duplicate, place, "")
@@ -409,16 +414,16 @@ class _Reader:
         end = self.end_of_section(run)
         return self.counts(end) and (self.closed or end.run < len(self.runs))
 
-    def end_of_section(self, run: int) -> Place:
+    def end_of_section(self, run: int) -> TextPosition:
         following = range(run + 1, len(self.runs))
         end = next((number for number in following if self.runs[number].opens), len(self.runs))
-        return Place(end, -1)
+        return TextPosition(end, -1)
 
     def has_bare_word(self, section: Section) -> bool:
-        return any(word.kind is _Kind.BARE and word.section is section for word in self.words)
+        return any(word.kind is _WordKind.BARE and word.section is section for word in self.words)
 
     def last_recipient(self) -> str | None:
-        words = [word for word in self.words if word.kind is _Kind.RECIPIENT]
+        words = [word for word in self.words if word.kind is _WordKind.RECIPIENT]
         for word in words[1:]:
             self.report(FaultKind.DUPLICATE_RECIPIENT, word.place, word.text)
         named = [recipient for word in words if (recipient := word.text.removeprefix("to="))]
@@ -427,7 +432,7 @@ class _Reader:
         return readable(named[-1]) if named else None
 
     def role_word(self) -> _Word | None:
-        return next((word for word in self.words if word.kind is _Kind.ROLE), None)
+        return next((word for word in self.words if word.kind is _WordKind.ROLE), None)
 
     def refuses(self, word: _Word, channel: str | None, recipient: str | None) -> bool:
         """Whether a word in the role's place is neither a role nor the name of a tool."""
@@ -508,7 +513,9 @@ class _Reader:
         return self.closed and channel is None and _channel_in(name or "") is not None
 
     def read_type(self) -> str | None:
-        constrain = self.last_of(_Kind.CONSTRAIN, Section.CONSTRAIN, FaultKind.DUPLICATE_CONSTRAIN)
+        constrain = self.last_of(
+            _WordKind.CONSTRAIN, Section.CONSTRAIN, FaultKind.DUPLICATE_CONSTRAIN
+        )
         bare = self.bare_words()
         chosen = None if constrain else self.choose_type(bare)
         left = [word for word in bare if word is not chosen]
@@ -539,8 +546,8 @@ class _Reader:
         channels = [
             number for number, run in enumerate(self.runs) if run.section is Section.CHANNEL
         ]
-        recipients = [other.place for other in self.words if other.kind is _Kind.RECIPIENT]
-        places = [*(Place(number, -1) for number in channels), *recipients]
+        recipients = [other.place for other in self.words if other.kind is _WordKind.RECIPIENT]
+        places = [*(TextPosition(number, -1) for number in channels), *recipients]
         return not channels or word.text in USUAL_TYPES or min(places) < word.place
 
     def follows_empty_recipient(self, word: _Word) -> bool:
@@ -556,7 +563,7 @@ class _Reader:
     def is_bare(self) -> bool:
         only = self.words[0] if len(self.words) == 1 else None
         has_only_role = not self.words or (
-            only is not None and only.kind is _Kind.ROLE and known_role(only.text) is not None
+            only is not None and only.kind is _WordKind.ROLE and known_role(only.text) is not None
         )
         is_flawless = not self.faults and self.rest is None
         return len(self.runs) == 1 and is_flawless and has_only_role

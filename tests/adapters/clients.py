@@ -20,7 +20,7 @@ from pydantic_ai.ui.vercel_ai import response_types as ui
 from strategies import tokens_of
 
 from harmony_stream.adapters import sse
-from harmony_stream.adapters.routing import Kind, Unlabelled, stray_route
+from harmony_stream.adapters.routing import RouteKind, Unlabelled, stray_route
 from harmony_stream.parsing.parser import EventParser
 from harmony_stream.values.events import ContentDelta, EndKind, Malformed, MessageEnd, MessageStart
 from harmony_stream.values.header import Header
@@ -287,7 +287,7 @@ def said_outside(stray, header, unlabelled):
     """Words of a header are the author's; of the assistant's, hidden or not as the routing says."""
     if header is not None and header.role is not Role.ASSISTANT:
         return Said(header, stray.text)
-    is_hidden = stray_route(stray, header, unlabelled).kind is Kind.REASONING
+    is_hidden = stray_route(stray, header, unlabelled).kind is RouteKind.REASONING
     return Said(HIDDEN if is_hidden else Header(Role.ASSISTANT), stray.text)
 
 

@@ -36,7 +36,7 @@ from harmony_stream.adapters.conversations import (
     conversation_from_chat,
     conversation_from_responses,
 )
-from harmony_stream.adapters.routing import Kind, route
+from harmony_stream.adapters.routing import RouteKind, route
 from harmony_stream.parsing.collect import MessageCollector
 from harmony_stream.parsing.parser import EventParser
 from harmony_stream.rendering.render import Renderer
@@ -162,8 +162,8 @@ def test_text_that_no_channel_labels_goes_where_it_is_sent_and_nowhere_else(
     def goes_to(kind):
         return lambda header: route(header, (), unlabelled).kind is kind
 
-    assert message["content"] == spoken(events, goes_to(Kind.TEXT), unlabelled=unlabelled)
-    reasoning = spoken(events, goes_to(Kind.REASONING), unlabelled=unlabelled)
+    assert message["content"] == spoken(events, goes_to(RouteKind.TEXT), unlabelled=unlabelled)
+    reasoning = spoken(events, goes_to(RouteKind.REASONING), unlabelled=unlabelled)
     assert message.get("reasoning", "") == reasoning
     reported = [p for p in problems if p.kind in ("without_channel", "unknown_channel")]
     assert len(reported) == len(unlabelled_in(events))

@@ -4,8 +4,8 @@ import pytest
 from strategies import events_of
 
 from harmony_stream.adapters.routing import (
-    Kind,
     Route,
+    RouteKind,
     Unlabelled,
     is_unlabelled,
     route,
@@ -20,27 +20,27 @@ ASSISTANT = Role.ASSISTANT
 
 # header fields (role, name, channel, recipient) -> route
 HEADERS = [
-    ((ASSISTANT, None, "analysis", None), Route(Kind.REASONING)),
-    ((ASSISTANT, None, "commentary", None), Route(Kind.TEXT)),
-    ((ASSISTANT, None, "final", None), Route(Kind.TEXT)),
-    ((ASSISTANT, None, None, None), Route(Kind.TEXT)),
-    ((ASSISTANT, None, "finalx", None), Route(Kind.REASONING)),
-    ((ASSISTANT, None, "final", "assistant"), Route(Kind.TEXT)),
-    ((ASSISTANT, None, "commentary", "assistant"), Route(Kind.REASONING)),
-    ((ASSISTANT, None, None, "all"), Route(Kind.TEXT)),
-    ((ASSISTANT, None, "analysis", "final"), Route(Kind.REASONING)),
-    ((ASSISTANT, None, "final", "User."), Route(Kind.TEXT)),
-    ((ASSISTANT, None, "commentary", "functions.f"), Route(Kind.FUNCTION, "f")),
-    ((ASSISTANT, None, "analysis", "functions.f"), Route(Kind.FUNCTION, "f")),
-    ((ASSISTANT, None, "final", "functions.f"), Route(Kind.FUNCTION, "f")),
-    ((ASSISTANT, None, None, "f"), Route(Kind.FUNCTION, "f")),
-    ((ASSISTANT, None, "analysis", "python"), Route(Kind.CODE, "python")),
-    ((Role.TOOL, "functions.f", "commentary", "assistant"), Route(Kind.RESULT, "f")),
-    ((Role.TOOL, "container.exec", None, None), Route(Kind.RESULT, "container.exec")),
-    ((Role.TOOL, None, None, None), Route(Kind.RESULT, "")),
-    ((Role.USER, None, None, None), Route(Kind.HIDDEN)),
-    ((Role.SYSTEM, None, None, None), Route(Kind.HIDDEN)),
-    ((Role.DEVELOPER, None, "final", None), Route(Kind.HIDDEN)),
+    ((ASSISTANT, None, "analysis", None), Route(RouteKind.REASONING)),
+    ((ASSISTANT, None, "commentary", None), Route(RouteKind.TEXT)),
+    ((ASSISTANT, None, "final", None), Route(RouteKind.TEXT)),
+    ((ASSISTANT, None, None, None), Route(RouteKind.TEXT)),
+    ((ASSISTANT, None, "finalx", None), Route(RouteKind.REASONING)),
+    ((ASSISTANT, None, "final", "assistant"), Route(RouteKind.TEXT)),
+    ((ASSISTANT, None, "commentary", "assistant"), Route(RouteKind.REASONING)),
+    ((ASSISTANT, None, None, "all"), Route(RouteKind.TEXT)),
+    ((ASSISTANT, None, "analysis", "final"), Route(RouteKind.REASONING)),
+    ((ASSISTANT, None, "final", "User."), Route(RouteKind.TEXT)),
+    ((ASSISTANT, None, "commentary", "functions.f"), Route(RouteKind.FUNCTION, "f")),
+    ((ASSISTANT, None, "analysis", "functions.f"), Route(RouteKind.FUNCTION, "f")),
+    ((ASSISTANT, None, "final", "functions.f"), Route(RouteKind.FUNCTION, "f")),
+    ((ASSISTANT, None, None, "f"), Route(RouteKind.FUNCTION, "f")),
+    ((ASSISTANT, None, "analysis", "python"), Route(RouteKind.CODE, "python")),
+    ((Role.TOOL, "functions.f", "commentary", "assistant"), Route(RouteKind.RESULT, "f")),
+    ((Role.TOOL, "container.exec", None, None), Route(RouteKind.RESULT, "container.exec")),
+    ((Role.TOOL, None, None, None), Route(RouteKind.RESULT, "")),
+    ((Role.USER, None, None, None), Route(RouteKind.HIDDEN)),
+    ((Role.SYSTEM, None, None, None), Route(RouteKind.HIDDEN)),
+    ((Role.DEVELOPER, None, "final", None), Route(RouteKind.HIDDEN)),
 ]
 
 
@@ -51,35 +51,35 @@ def test_the_recipient_decides_and_then_the_channel(fields, expected):
 
 # recipient, declared tools -> route
 TOOLS = [
-    ("functions.get_weather", (), Route(Kind.FUNCTION, "get_weather")),
-    ("get_weather", (), Route(Kind.FUNCTION, "get_weather")),
-    ("get_weather", {"get_weather"}, Route(Kind.FUNCTION, "get_weather")),
-    ("functions.get_weather", {"get_weather"}, Route(Kind.FUNCTION, "get_weather")),
-    ("functions.unknown", {"get_weather"}, Route(Kind.FUNCTION, "unknown")),
-    ("unknown", {"get_weather"}, Route(Kind.FUNCTION, "unknown")),
-    ("functions.f", {"functions.f"}, Route(Kind.FUNCTION, "functions.f")),
-    ("functions.python", (), Route(Kind.FUNCTION, "python")),
-    ("functions.browser.search", (), Route(Kind.FUNCTION, "browser.search")),
-    ("functions", (), Route(Kind.FUNCTION, "functions")),
-    ("all", {"all"}, Route(Kind.FUNCTION, "all")),
-    ("user", {"user"}, Route(Kind.FUNCTION, "user")),
-    ("assistant", {"assistant"}, Route(Kind.FUNCTION, "assistant")),
-    ("functions.assistant", {"assistant"}, Route(Kind.FUNCTION, "assistant")),
-    ("python", {"Python"}, Route(Kind.CODE, "python")),
-    ("function.f", (), Route(Kind.SERVER_TOOL, "f", "function")),
-    ("function.f", {"f"}, Route(Kind.FUNCTION, "f")),
-    ("python", (), Route(Kind.CODE, "python")),
-    ("python", {"python"}, Route(Kind.FUNCTION, "python")),
-    ("browser.search", (), Route(Kind.WEB_SEARCH, "browser.search")),
-    ("browser.open", (), Route(Kind.WEB_SEARCH, "browser.open")),
-    ("browser.find", (), Route(Kind.WEB_SEARCH, "browser.find")),
-    ("browser.search", {"browser.search"}, Route(Kind.FUNCTION, "browser.search")),
-    ("browser.close", (), Route(Kind.SERVER_TOOL, "close", "browser")),
-    ("container.exec", (), Route(Kind.SERVER_TOOL, "exec", "container")),
-    ("knots.sum", {"knots.sum"}, Route(Kind.FUNCTION, "knots.sum")),
-    ("a.b.c", (), Route(Kind.SERVER_TOOL, "b.c", "a")),
-    (".f", (), Route(Kind.FUNCTION, ".f")),
-    ("f.", (), Route(Kind.FUNCTION, "f.")),
+    ("functions.get_weather", (), Route(RouteKind.FUNCTION, "get_weather")),
+    ("get_weather", (), Route(RouteKind.FUNCTION, "get_weather")),
+    ("get_weather", {"get_weather"}, Route(RouteKind.FUNCTION, "get_weather")),
+    ("functions.get_weather", {"get_weather"}, Route(RouteKind.FUNCTION, "get_weather")),
+    ("functions.unknown", {"get_weather"}, Route(RouteKind.FUNCTION, "unknown")),
+    ("unknown", {"get_weather"}, Route(RouteKind.FUNCTION, "unknown")),
+    ("functions.f", {"functions.f"}, Route(RouteKind.FUNCTION, "functions.f")),
+    ("functions.python", (), Route(RouteKind.FUNCTION, "python")),
+    ("functions.browser.search", (), Route(RouteKind.FUNCTION, "browser.search")),
+    ("functions", (), Route(RouteKind.FUNCTION, "functions")),
+    ("all", {"all"}, Route(RouteKind.FUNCTION, "all")),
+    ("user", {"user"}, Route(RouteKind.FUNCTION, "user")),
+    ("assistant", {"assistant"}, Route(RouteKind.FUNCTION, "assistant")),
+    ("functions.assistant", {"assistant"}, Route(RouteKind.FUNCTION, "assistant")),
+    ("python", {"Python"}, Route(RouteKind.CODE, "python")),
+    ("function.f", (), Route(RouteKind.SERVER_TOOL, "f", "function")),
+    ("function.f", {"f"}, Route(RouteKind.FUNCTION, "f")),
+    ("python", (), Route(RouteKind.CODE, "python")),
+    ("python", {"python"}, Route(RouteKind.FUNCTION, "python")),
+    ("browser.search", (), Route(RouteKind.WEB_SEARCH, "browser.search")),
+    ("browser.open", (), Route(RouteKind.WEB_SEARCH, "browser.open")),
+    ("browser.find", (), Route(RouteKind.WEB_SEARCH, "browser.find")),
+    ("browser.search", {"browser.search"}, Route(RouteKind.FUNCTION, "browser.search")),
+    ("browser.close", (), Route(RouteKind.SERVER_TOOL, "close", "browser")),
+    ("container.exec", (), Route(RouteKind.SERVER_TOOL, "exec", "container")),
+    ("knots.sum", {"knots.sum"}, Route(RouteKind.FUNCTION, "knots.sum")),
+    ("a.b.c", (), Route(RouteKind.SERVER_TOOL, "b.c", "a")),
+    (".f", (), Route(RouteKind.FUNCTION, ".f")),
+    ("f.", (), Route(RouteKind.FUNCTION, "f.")),
 ]
 
 
@@ -112,10 +112,10 @@ PLACES = [None, "assistant", "all", "user"]
 def test_what_a_person_may_see_is_what_the_header_says(channel, recipient):
     header = Header(ASSISTANT, None, channel, recipient)
     if header.is_tool_call:
-        assert route(header).kind is Kind.FUNCTION
+        assert route(header).kind is RouteKind.FUNCTION
     else:
-        assert (route(header).kind is Kind.TEXT) == header.is_visible
-        assert route(header).kind in (Kind.TEXT, Kind.REASONING)
+        assert (route(header).kind is RouteKind.TEXT) == header.is_visible
+        assert route(header).kind in (RouteKind.TEXT, RouteKind.REASONING)
 
 
 def test_text_that_no_known_channel_labels_goes_where_the_caller_says():
@@ -123,8 +123,8 @@ def test_text_that_no_known_channel_labels_goes_where_the_caller_says():
     assert is_unlabelled(bare)
     assert is_unlabelled(unknown)
     swapped = Unlabelled(without_channel="reasoning", on_unknown_channel="content")
-    assert route(bare, (), swapped).kind is Kind.REASONING
-    assert route(unknown, (), swapped).kind is Kind.TEXT
+    assert route(bare, (), swapped).kind is RouteKind.REASONING
+    assert route(unknown, (), swapped).kind is RouteKind.TEXT
 
 
 @pytest.mark.parametrize(
@@ -170,4 +170,4 @@ def test_text_outside_of_messages_is_hidden_where_it_belongs_to_a_thought(text, 
     starts = [event for event in events if isinstance(event, MessageStart)]
     headers = [each.header for each in starts if each.start <= stray.start < each.stop]
     found = stray_route(stray, headers[0] if headers else None, Unlabelled())
-    assert (found.kind is Kind.REASONING) is is_hidden
+    assert (found.kind is RouteKind.REASONING) is is_hidden

@@ -38,7 +38,7 @@ from harmony_stream.logs import (
     LogRecord,
     LogWarning,
     MissingExtraError,
-    Options,
+    ReadOptions,
     chunks,
     read_log,
     text,
@@ -49,7 +49,7 @@ EXPECTED = "expected a token id, an integer from 0 to 4294967295"
 
 
 def items(data, **options):
-    return list(read_items(io.BytesIO(data), Options(**options)))
+    return list(read_items(io.BytesIO(data), ReadOptions(**options)))
 
 
 def faults(data, **options):
@@ -291,7 +291,9 @@ def test_a_document_is_read_as_far_as_it_goes(data, fault, good):
 def test_what_is_broken_is_told_where_it_breaks_without_reading_on():
     rest = io.BytesIO(b"[[5], [6}, " + b"[7]," * 1_000_000)
 
-    assert len([item for item in read_items(rest, Options()) if isinstance(item, LogRecord)]) == 1
+    assert (
+        len([item for item in read_items(rest, ReadOptions()) if isinstance(item, LogRecord)]) == 1
+    )
     assert rest.tell() < 2_000_000
 
 
@@ -422,7 +424,7 @@ def test_an_array_on_a_device_that_fails_is_an_error_of_the_log():
             return super().read1(size)
 
     with pytest.raises(LogError, match="<stream>: Input/output error"):
-        list(read_items(Failing(npy(np.zeros((9, 9999), int))), Options()))
+        list(read_items(Failing(npy(np.zeros((9, 9999), int))), ReadOptions()))
 
 
 @pytest.mark.parametrize(("shape", "count"), [((0, 5), 0), ((2, 0), 2), ((0,), 1)])
@@ -558,7 +560,7 @@ def test_long_logs_are_handed_on_in_pieces(monkeypatch):
     bad = b'{"token_ids": 5}'
     data = b"[" + b",".join([GOOD, GOOD, bad, GOOD]) + b"]"
 
-    pieces = list(read_chunks(io.BytesIO(data), Options()))
+    pieces = list(read_chunks(io.BytesIO(data), ReadOptions()))
 
     assert [len(list(piece.items())) for piece in pieces] == [2, 1, 1]
 
@@ -592,8 +594,8 @@ def test_long_logs_are_handed_on_in_pieces(monkeypatch):
 @examples(400)
 def test_nothing_but_errors_of_the_library_comes_of_any_bytes(kind, data):
     try:
-        list(read_items(io.BytesIO(data), Options(format=kind)))
-        list(read_items(io.BytesIO(data), Options()))
+        list(read_items(io.BytesIO(data), ReadOptions(format=kind)))
+        list(read_items(io.BytesIO(data), ReadOptions()))
     except HarmonyError:
         pass
 

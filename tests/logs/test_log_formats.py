@@ -46,7 +46,7 @@ from log_shapes import (
 from harmony_stream.logs import (
     FORMATS,
     LogError,
-    Options,
+    ReadOptions,
     Selection,
     read_log,
     select,
@@ -182,7 +182,7 @@ NAMES = [row[0] for row in GOLDEN]
 
 def read(data, **options):
     """The records of a log that must have no fault."""
-    return list(read_log(io.BytesIO(data), Options(**options), strict=True))
+    return list(read_log(io.BytesIO(data), ReadOptions(**options), strict=True))
 
 
 @pytest.mark.parametrize(("name", "data", "kind", "options", "wanted", "prompt"), GOLDEN, ids=NAMES)
@@ -223,7 +223,7 @@ def test_a_file_reads_as_a_stream_does(tmp_path, name, data, kind, options, want
     path = tmp_path / "log"
     path.write_bytes(data)
 
-    records = list(read_log(path, Options(**options), strict=True))
+    records = list(read_log(path, ReadOptions(**options), strict=True))
 
     assert {record.source for record in records} == {str(path)}
     assert [record.completion for record in records] == [

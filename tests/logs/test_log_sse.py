@@ -16,13 +16,13 @@ from log_shapes import (
     vllm_events,
 )
 
-from harmony_stream.logs import Options, read_log
+from harmony_stream.logs import ReadOptions, read_log
 from harmony_stream.logs import sse as capture
 from harmony_stream.logs.read import read_items
 
 
 def read(data, **options):
-    return list(read_log(io.BytesIO(data), Options(**options), strict=True))
+    return list(read_log(io.BytesIO(data), ReadOptions(**options), strict=True))
 
 
 def completions(data, **options):
@@ -34,7 +34,7 @@ def mixed(*streams):
 
 
 def faults(data, **options):
-    items = read_items(io.BytesIO(data), Options(format="sse", **options))
+    items = read_items(io.BytesIO(data), ReadOptions(format="sse", **options))
     return [(e.place, e.reason, e.is_cut) for e in items if isinstance(e, Exception)]
 
 
@@ -190,14 +190,16 @@ def test_a_bad_event_does_not_stop_the_others():
         ),
         ("line 7", "not UTF-8: byte 0xff", False),
     ]
-    found = [item for item in read_items(io.BytesIO(data), Options()) if hasattr(item, "choice")]
+    found = [
+        item for item in read_items(io.BytesIO(data), ReadOptions()) if hasattr(item, "choice")
+    ]
     assert [list(record.completion) for record in found] == [FIRST]
 
 
 def test_a_capture_may_be_cut_anywhere():
     data = sse(vllm_events(), done=False)
     for cut in range(1, len(data.rstrip())):
-        items = list(read_items(io.BytesIO(data[:cut]), Options(format="sse")))
+        items = list(read_items(io.BytesIO(data[:cut]), ReadOptions(format="sse")))
         records = [item for item in items if not isinstance(item, Exception)]
         errors = [item for item in items if isinstance(item, Exception)]
         whole = data[:cut].count(b"\n\n")
@@ -255,7 +257,7 @@ def test_an_event_or_a_completion_that_is_too_long_is_refused_and_the_others_are
     (fault,) = faults(data, max_record_bytes=size)
 
     assert (fault[0], fault[1][: len(reason)], fault[2]) == ("line 3", reason, False)
-    items = list(read_items(io.BytesIO(data), Options(max_record_bytes=size)))
+    items = list(read_items(io.BytesIO(data), ReadOptions(max_record_bytes=size)))
     assert [list(item.completion) for item in items if hasattr(item, "choice")] == [FIRST]
     many = [{"id": "x", "token_ids": [5] * 100} for _ in range(9)]
     (fault,) = faults(sse(many) + sse(vllm_events()), max_record_bytes=size + 400)

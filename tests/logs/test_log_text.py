@@ -34,7 +34,7 @@ from strategies import examples
 from harmony_stream.logs import (
     LogError,
     LogWarning,
-    Options,
+    ReadOptions,
     json_values,
     read_log,
     text,
@@ -105,7 +105,7 @@ class Pipe(io.RawIOBase):
 
 
 def read(data, **options):
-    return list(read_log(data, Options(**options), strict=True))
+    return list(read_log(data, ReadOptions(**options), strict=True))
 
 
 @pytest.mark.parametrize("pack", PACKED.values(), ids=PACKED)
@@ -142,12 +142,12 @@ def test_lines_are_counted_however_they_end_and_wherever_they_are_cut(end, block
     monkeypatch.setattr(text, "_BLOCK", block)
     data = end.join(["", '{"ids": [5]}', "x", "", '{"ids": [6]}', ""]).encode()
 
-    found = list(read_items(io.BytesIO(data), Options()))
+    found = list(read_items(io.BytesIO(data), ReadOptions()))
 
     assert [item.place for item in found] == ["line 2", "line 3", "line 5"]
     for kind, wanted in (("json", "line 4, column 2"), ("ids", "line 4")):
         data = end.join(["", "[[5]," if kind == "json" else "5", "", " x"]).encode()
-        (*_, error) = read_items(io.BytesIO(data), Options(format=kind))
+        (*_, error) = read_items(io.BytesIO(data), ReadOptions(format=kind))
         assert error.place == wanted
 
 
@@ -189,7 +189,7 @@ EMPTY = [("", "empty, expected token ids", True)]
 @pytest.mark.parametrize("kind", [None, "ids", "json", "jsonl", "sse"])
 @pytest.mark.parametrize("data", NOTHING.values(), ids=NOTHING)
 def test_a_log_that_holds_nothing_has_no_record_in_any_format_and_says_so(data, kind, pack):
-    found = list(read_items(io.BytesIO(pack(data)), Options(format=kind)))
+    found = list(read_items(io.BytesIO(pack(data)), ReadOptions(format=kind)))
 
     assert [(each.place, each.reason, each.is_cut) for each in found] == EMPTY
     with pytest.warns(LogWarning, match="<stream>: empty, expected token ids"):
@@ -198,7 +198,7 @@ def test_a_log_that_holds_nothing_has_no_record_in_any_format_and_says_so(data, 
 
 @pytest.mark.parametrize("kind", ["npy", "npz", "parquet", "arrow"])
 def test_a_binary_log_of_no_bytes_is_empty_too(kind):
-    found = list(read_items(io.BytesIO(b""), Options(format=kind)))
+    found = list(read_items(io.BytesIO(b""), ReadOptions(format=kind)))
 
     assert [(each.place, each.reason, each.is_cut) for each in found] == EMPTY
 
@@ -250,7 +250,7 @@ def test_only_lines_and_events_may_be_cut_in_compressed_data(kind, pack):
         "sse": sse([{"id": n, "stop": True, "token_ids": row} for n, row in enumerate(rows)]),
     }[kind]
 
-    *found, last = read_items(io.BytesIO(packed_parts(data, pack)), Options())
+    *found, last = read_items(io.BytesIO(packed_parts(data, pack)), ReadOptions())
 
     is_growing = kind in ("jsonl", "sse")
     assert found
@@ -260,7 +260,7 @@ def test_only_lines_and_events_may_be_cut_in_compressed_data(kind, pack):
 
 
 def test_compressed_data_of_which_nothing_can_be_read_are_unreadable():
-    (error,) = read_items(io.BytesIO(gzip.compress(b"[5]\n")[:11]), Options())
+    (error,) = read_items(io.BytesIO(gzip.compress(b"[5]\n")[:11]), ReadOptions())
 
     assert (error.reason, error.is_cut, error.ends_log) == (CUT, False, True)
 
@@ -295,7 +295,7 @@ def test_compressed_lines_that_are_broken_are_no_log_that_grows(pack):
     data = bytearray(pack(b"".join(b"[%d]\n" % number for number in numbers)))
     data[len(data) // 2 : len(data) // 2 + 200] = b"\xff" * 200
 
-    found = list(read_items(io.BytesIO(bytes(data)), Options()))
+    found = list(read_items(io.BytesIO(bytes(data)), ReadOptions()))
 
     assert len(found) > 1
     assert "the compressed data are broken: " in found[-1].reason
@@ -306,7 +306,7 @@ def test_compressed_lines_that_are_cut_before_the_first_are_unreadable():
     packer = zlib.compressobj(wbits=31)
     data = packer.compress(b"\n\n") + packer.flush(zlib.Z_SYNC_FLUSH)
 
-    (error,) = read_items(io.BytesIO(data), Options(format="jsonl"))
+    (error,) = read_items(io.BytesIO(data), ReadOptions(format="jsonl"))
 
     assert (error.reason, error.is_cut, error.ends_log) == (CUT, False, True)
 
@@ -385,7 +385,7 @@ def test_what_is_wrong_with_a_long_record_is_told_as_with_a_short_one(end, reaso
     ids = "".join(f"{token}," for token in range(200_000))
     data = f'[5]\n{{"token_ids": [{ids}{end}}}\n[6]\n'.encode()
 
-    first, error, last = read_items(io.BytesIO(data), Options())
+    first, error, last = read_items(io.BytesIO(data), ReadOptions())
 
     assert (error.place, error.reason[: len(reason)]) == ("line 2", reason)
     assert [list(first.completion), list(last.completion)] == [[5], [6]]
@@ -430,7 +430,7 @@ def test_a_record_that_is_too_long_is_refused_with_the_remedy(
 ):
     monkeypatch.setattr(text, "_BLOCK", block)
 
-    found = list(read_items(io.BytesIO(data), Options(format=kind, max_record_bytes=SIZE)))
+    found = list(read_items(io.BytesIO(data), ReadOptions(format=kind, max_record_bytes=SIZE)))
 
     (error,) = (item for item in found if isinstance(item, LogError))
     assert error.reason.startswith(TOO_LONG)
@@ -446,7 +446,7 @@ def test_a_record_that_is_too_long_is_refused_with_the_remedy(
 def test_a_row_of_a_table_that_is_too_long_is_refused_and_the_others_are_read(write):
     table = pa.table({"ids": [[5], [6] * 13, [7] * 12]})
 
-    first, error, last = read_items(io.BytesIO(write(table)), Options(max_record_bytes=96))
+    first, error, last = read_items(io.BytesIO(write(table)), ReadOptions(max_record_bytes=96))
 
     assert (error.place, error.reason) == ("row 2", TOO_LONG.replace("100", "96"))
     assert (len(first.completion), len(last.completion)) == (1, 12)
@@ -462,7 +462,7 @@ def test_rows_of_an_array_that_are_too_long_are_refused():
 
 def test_a_record_that_is_as_long_as_it_may_be_is_read():
     for data in (b"[5,6]", b"[5,6]\n[7,8]\n", b"[[5,6],[7,8]]", b"5 6 7", b"data:[5,6]\n\n"):
-        items = list(read_items(io.BytesIO(data), Options(max_record_bytes=5)))
+        items = list(read_items(io.BytesIO(data), ReadOptions(max_record_bytes=5)))
         too_long = [item for item in items if "longer" in getattr(item, "reason", "")]
         assert too_long == []
 
@@ -472,7 +472,7 @@ def test_a_line_is_too_long_wherever_it_is_cut(monkeypatch):
         monkeypatch.setattr(text, "_BLOCK", block)
         data = io.BytesIO(b"[5,6,7,8,90]\n[5]\n")
 
-        error, record = read_items(data, Options(format="jsonl", max_record_bytes=10))
+        error, record = read_items(data, ReadOptions(format="jsonl", max_record_bytes=10))
 
         assert error.reason == TOO_LONG.replace("100", "10")
         assert list(record.completion) == [5]
@@ -482,7 +482,7 @@ def test_a_number_in_a_document_is_one_row_wherever_it_is_cut(monkeypatch):
     for block in range(1, 20):
         monkeypatch.setattr(text, "_BLOCK", block)
 
-        first, error, last = read_items(io.BytesIO(b"[[5], 1234, [6]]"), Options(format="json"))
+        first, error, last = read_items(io.BytesIO(b"[[5], 1234, [6]]"), ReadOptions(format="json"))
 
         assert error.place == "row 2, which begins in line 1"
         assert [list(first.completion), list(last.completion)] == [[5], [6]]
@@ -497,7 +497,7 @@ def test_a_limit_that_is_none_is_refused(value):
     with pytest.raises(
         ValueError, match=r"max_record_bytes: .* is not a number of bytes from 1 on"
     ):
-        Options(max_record_bytes=value)
+        ReadOptions(max_record_bytes=value)
 
 
 # -- Memory and time -------------------------------------------------------------------------------
@@ -518,7 +518,7 @@ def peak_of(data, **options):
     """Bytes that reading takes at most, beside the log itself."""
     tracemalloc.start()
     try:
-        for _ in read_items(io.BytesIO(data), Options(**options)):
+        for _ in read_items(io.BytesIO(data), ReadOptions(**options)):
             pass
         return tracemalloc.get_traced_memory()[1]
     finally:
@@ -565,7 +565,7 @@ def test_a_bomb_takes_little_memory(kind, begin, filling, pack):
 def seconds_of(data):
     def once():
         begin = time.process_time()
-        for _ in read_items(io.BytesIO(data), Options()):
+        for _ in read_items(io.BytesIO(data), ReadOptions()):
             pass
         return time.process_time() - begin
 

@@ -14,7 +14,7 @@ from strategies import VOCABULARY, examples
 
 from harmony_stream import ContentDelta, iter_events
 from harmony_stream.adapters import ResponseStream, counted_ids
-from harmony_stream.adapters.routing import Kind, route
+from harmony_stream.adapters.routing import RouteKind, route
 from harmony_stream.commands import serve
 from harmony_stream.serving import Settings, create_app
 
@@ -103,7 +103,7 @@ def reasoning_in(tokens):
         " ".join(
             event.text
             for event in iter_events(tokens[: stop + 1])
-            if isinstance(event, ContentDelta) and route(event.header).kind is Kind.REASONING
+            if isinstance(event, ContentDelta) and route(event.header).kind is RouteKind.REASONING
         )
     )
 

@@ -7,12 +7,9 @@ messages, keeps them in order, closes what was cut off, and counts the tokens of
 
 from __future__ import annotations
 
-import json
 import math
 import time
-import uuid
 from abc import ABC, abstractmethod
-from collections import Counter
 from collections.abc import (
     AsyncIterable,
     AsyncIterator,
@@ -23,8 +20,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from contextlib import asynccontextmanager
-from typing import Any, Literal, TypeAlias, TypedDict
+from typing import Any, TypeAlias
 
 import attrs
 
@@ -35,17 +31,25 @@ from harmony_stream.adapters.arguments import (
     lack_json,
 )
 from harmony_stream.adapters.names import addressed
+from harmony_stream.adapters.options import (
+    Ending,
+    Reason,
+    Usage,
+    check_reason,
+    no_ending,
+    random_id,
+)
 from harmony_stream.adapters.problems import Problem, sentence_of
 from harmony_stream.adapters.routing import (
     CALLS,
-    Kind,
     Route,
+    RouteKind,
     Unlabelled,
     is_unlabelled,
     route,
     stray_route,
 )
-from harmony_stream.support.json_text import loads
+from harmony_stream.support.closing import closing
 from harmony_stream.values.completion import Completion
 from harmony_stream.values.events import (
     ContentDelta,
@@ -63,102 +67,19 @@ from harmony_stream.values.tools import FUNCTIONS
 Chunk: TypeAlias = dict[str, Any]
 """One piece of a client stream, ready for `json.dumps`."""
 
-Reason: TypeAlias = Literal["stop", "tool_calls", "length"]
-"""Why the engine stopped."""
 
 LogProbability: TypeAlias = Mapping[str, Any]
 """Of one token: `token`, `logprob`, `bytes`, `top_logprobs`, as in the Chat Completions API."""
 
-_REASONS = (None, "stop", "tool_calls", "length")
 
 # Bound, since each access to an enum's member costs 20 ns, and there is one for each token.
-_REASONING = Kind.REASONING
+_REASONING = RouteKind.REASONING
 
 # Faults whose text is text of the stream; that of the others is fields of a header.
 _STRAY = (FaultKind.EXPECTED_START, FaultKind.UNPARSED_HEADER_TEXT, FaultKind.UNKNOWN_ROLE)
 
 # Text that belongs to no message is text of the assistant without a channel.
 _BARE = Header(Role.ASSISTANT)
-
-
-@attrs.frozen
-class Usage:
-    """How many tokens a turn took.
-
-    Attributes:
-        input_tokens: of the prompt.
-        output_tokens: all that were sampled.
-        cached_tokens: those of the prompt that a cache held.
-        reasoning_tokens: those of the output that were reasoning; None to take the adapter's count
-            of the tokens of reasoning text (of characters, if the parser was fed marked text).
-    """
-
-    input_tokens: int
-    output_tokens: int
-    cached_tokens: int = 0
-    reasoning_tokens: int | None = None
-
-    @property
-    def total_tokens(self) -> int:
-        """Prompt and output together."""
-        return self.input_tokens + self.output_tokens
-
-
-class Options(TypedDict, total=False):
-    """What every client stream can be told.
-
-    Attributes:
-        tools: names of the functions that the request declares. They make `get_weather` and
-            `functions.get_weather` the same function, and `python` a function if so declared.
-        unlabelled: where text goes that no known channel labels.
-        ids: makes an id from its prefix (`call_`); random if none is given. `counted_ids()` makes
-            a replay deterministic.
-        clock: seconds since the epoch; `time.time` if none is given.
-        on_problem: called with each `Problem` as it is found.
-        show_problems: tell the client too.
-    """
-
-    tools: Collection[str]
-    unlabelled: Unlabelled
-    ids: Callable[[str], str]
-    clock: Callable[[], float]
-    on_problem: Callable[[Problem], None] | None
-    show_problems: bool
-
-
-Ending: TypeAlias = tuple[Reason | None, Usage | None]
-"""Why the engine stopped, and what it took."""
-
-
-def _no_ending() -> Ending:
-    return None, None
-
-
-def check_reason(reason: object) -> None:
-    """Refuse what is no `Reason`, before anything changes."""
-    if reason not in _REASONS:
-        raise ValueError(f"reason is {reason!r}, expected one of {_REASONS}")
-
-
-def random_id(prefix: str) -> str:
-    """An id that no other has: the prefix and 32 hexadecimal digits."""
-    return prefix + uuid.uuid4().hex
-
-
-def counted_ids() -> Callable[[str], str]:
-    """Ids that are the same in each replay: for each prefix 1, 2, 3 ...
-
-    >>> ids = counted_ids()
-    >>> ids("call_"), ids("call_"), ids("msg_")
-    ('call_1', 'call_2', 'msg_1')
-    """
-    counts: Counter[str] = Counter()
-
-    def next_id(prefix: str) -> str:
-        counts[prefix] += 1
-        return f"{prefix}{counts[prefix]}"
-
-    return next_id
 
 
 def events_of(source: Completion | Iterable[Event]) -> Iterable[Event]:
@@ -180,31 +101,6 @@ def finite(entry: LogProbability) -> Chunk:
     return found
 
 
-def parse_json(text: str) -> Any:  # noqa: ANN401
-    """What the model wrote as JSON, if it can be written out again.
-
-    Raises:
-        ValueError: it is not JSON; or it is, but holds `NaN`, a number beyond floats, half a
-            character, or nests too deeply, so that no client could be sent it.
-
-    >>> parse_json('{"a": [1]}')
-    {'a': [1]}
-    """
-    found = loads(text)
-    json.dumps(found, allow_nan=False, ensure_ascii=False).encode()
-    return found
-
-
-@asynccontextmanager
-async def closing(iterable: object) -> AsyncIterator[None]:
-    """Close an async generator behind its reader, also where that goes away early."""
-    try:
-        yield
-    finally:
-        if (aclose := getattr(iterable, "aclose", None)) is not None:
-            await aclose()
-
-
 class ClientStream(ABC):
     """What all client streams can do: `feed` events, `finish`, or do both for a whole turn."""
 
@@ -221,7 +117,7 @@ class ClientStream(ABC):
     def iterate(
         self,
         events: Iterable[Event],
-        ending: Callable[[], Ending] = _no_ending,
+        ending: Callable[[], Ending] = no_ending,
         *,
         logprobs: Sequence[LogProbability] | None = None,
     ) -> Iterator[Chunk]:
@@ -239,7 +135,7 @@ class ClientStream(ABC):
     async def aiterate(
         self,
         events: AsyncIterable[Event],
-        ending: Callable[[], Ending] = _no_ending,
+        ending: Callable[[], Ending] = no_ending,
         *,
         logprobs: Sequence[LogProbability] | None = None,
     ) -> AsyncIterator[Chunk]:
@@ -289,7 +185,7 @@ class _Stray:
     header: Header | None = None
 
 
-class Turn(ClientStream):
+class CompletionStream(ClientStream):
     """One turn of the assistant as a client stream: the base of the adapters.
 
     `feed` events, then `finish`; or `fail`. Each gives the chunks that follow, `[]` included. Two
@@ -472,12 +368,12 @@ class Turn(ClientStream):
         chunks = []
         if is_unlabelled(header):
             kind = "without_channel" if header.channel is None else "unknown_channel"
-            place = "content" if found.kind is Kind.TEXT else "reasoning"
+            place = "content" if found.kind is RouteKind.TEXT else "reasoning"
             chunks += self._report(kind, *span, place=place)
         if header.is_tool_call and found.kind not in CALLS:
             chunks += self._report("nameless_call", *span)
         is_named = header.recipient in (found.name, f"{FUNCTIONS}.{found.name}")
-        if found.kind is Kind.FUNCTION and (is_mended or not is_named):
+        if found.kind is RouteKind.FUNCTION and (is_mended or not is_named):
             chunks += self._report("resolved_name", *span, name=found.name)
         if found.kind in CALLS and not self._shows(found):
             chunks += self._report("hidden_call", *span)
@@ -567,7 +463,7 @@ class Turn(ClientStream):
 
     def _is_for_client(self, route: Route) -> bool:
         """Whether the client has to make the call."""
-        return route.kind is Kind.FUNCTION
+        return route.kind is RouteKind.FUNCTION
 
     def _keeps(self, route: Route) -> bool:
         """Whether the text of such a message is needed when it ends."""
