@@ -56,6 +56,7 @@ class Completion:
     `<|call|>` ends sampling too, but a log of an agent's loop goes on after it with the result.)
     Where several messages become one text, a blank line is between them.
 
+    >>> from harmony_stream import parse
     >>> completion = parse([200005, 35644, 200008, 12194, 200007, 200006, 173781,
     ...                     200005, 17196, 200008, 13225, 200002])
     >>> completion.reasoning, completion.final_text, completion.end

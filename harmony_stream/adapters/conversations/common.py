@@ -64,6 +64,7 @@ def content_text(content: Field) -> str:
     """The text of content: a string, or parts, which are joined as they are.
 
     >>> parts = [{"type": "text", "text": "Low "}, {"type": "text", "text": "tide"}]
+    >>> from harmony_stream.adapters.conversations.fields import Field
     >>> content_text(Field(parts, "content"))
     'Low tide'
     """
@@ -96,6 +97,7 @@ def compact_json(value: object) -> str:
 def json_text(value: Field) -> str:
     """A string as it is; an object as JSON, once.
 
+    >>> from harmony_stream.adapters.conversations.fields import Field
     >>> json_text(Field({"city": "Łódź"}, "arguments")), json_text(Field('"as it is"', "arguments"))
     ('{"city":"Łódź"}', '"as it is"')
     """
@@ -147,6 +149,7 @@ class Calls:
         declared: names of the functions that the request declares.
 
     >>> calls = Calls(["get_weather"])
+    >>> from harmony_stream.adapters.conversations.fields import Field
     >>> calls.recipient(Field("get_weather", "name")), calls.recipient(Field("web.find", "name"))
     ('functions.get_weather', 'web.find')
     """
@@ -205,6 +208,7 @@ class Calls:
 def effort_of(effort: Field) -> ReasoningEffort:
     """How long to think; medium if the request does not say, as in openai_harmony.
 
+    >>> from harmony_stream.adapters.conversations.fields import Field
     >>> effort_of(Field("minimal", "reasoning_effort"))
     <ReasoningEffort.LOW: 'Low'>
     """
