@@ -27,7 +27,7 @@ from harmony_stream.values.events import EndKind, Malformed
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from harmony_stream.logs.records import LogRecord
+    from harmony_stream.logs.record import LogRecord
     from harmony_stream.logs.work import Batch
 
 _EXAMPLES = """\

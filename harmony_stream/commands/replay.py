@@ -23,7 +23,7 @@ from harmony_stream.values.messages import Role
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from harmony_stream.logs.source import LogSource
+    from harmony_stream.logs.readers.source import LogSource
 
 _PROBLEMS = 1
 _WHOLE_STREAM = "none"

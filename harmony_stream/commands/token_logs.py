@@ -12,15 +12,15 @@ import attrs
 from harmony_stream.commands.terminal import complain
 from harmony_stream.errors import HarmonyError
 from harmony_stream.logs import FORMATS, LogError, ReadOptions
-from harmony_stream.logs.read import read_chunks
-from harmony_stream.logs.source import size_of
+from harmony_stream.logs.read import read_parts
+from harmony_stream.logs.readers.source import size_of
 from harmony_stream.logs.work import Batch, batches, in_order
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from harmony_stream.logs.chunks import Chunk
-    from harmony_stream.logs.source import LogSource
+    from harmony_stream.logs.parts import LogPart
+    from harmony_stream.logs.readers.source import LogSource
 
 WELL, MALFORMED, TROUBLE = 0, 1, 2
 
@@ -105,19 +105,19 @@ def jobs(text: str) -> int:
 
 @attrs.frozen
 class _Part(Generic[_Value]):
-    """What was made of a chunk."""
+    """What was made of a part."""
 
     values: list[_Value]
     errors: list[LogError]
     tokens: int
 
 
-def _handle(make: Callable[[Batch], _Value], strict: bool, chunk: Chunk) -> _Part[_Value]:
-    """Read and parse a chunk, in whatever process."""
+def _handle(make: Callable[[Batch], _Value], strict: bool, part: LogPart) -> _Part[_Value]:
+    """Read and parse a part, in whatever process."""
     values: list[_Value] = []
     errors: list[LogError] = []
     tokens = 0
-    for batch in batches(chunk.items(), strict=strict):
+    for batch in batches(part.items(), strict=strict):
         values.append(make(batch))
         errors += batch.errors
         tokens += sum(len(record.completion) for record in batch.records)
@@ -135,7 +135,7 @@ def results(arguments: argparse.Namespace, make: Callable[[Batch], _Value]) -> I
     handle = partial(_handle, make, arguments.stop_on_error)
     reports = 0
     with progress_on(sys.stderr, list(map(place_of, arguments.logs))) as progress:
-        for part in in_order(handle, _chunks(arguments, progress), arguments.jobs):
+        for part in in_order(handle, _parts(arguments, progress), arguments.jobs):
             for error in part.errors:
                 reports += 1
                 if reports <= _MOST_REPORTS:
@@ -151,12 +151,12 @@ def place_of(log: str) -> LogSource:
     return open(0, "rb", closefd=False) if log == "-" else log
 
 
-def _chunks(arguments: argparse.Namespace, progress: Progress) -> Iterator[Chunk]:
+def _parts(arguments: argparse.Namespace, progress: Progress) -> Iterator[LogPart]:
     options = options_of(arguments)
     done = 0
     for log in arguments.logs:
         place = place_of(log)
-        yield from read_chunks(place, options, partial(progress.move, done))
+        yield from read_parts(place, options, partial(progress.move, done))
         done += size_of(place) or 0
 
 

@@ -18,7 +18,7 @@ from harmony_stream.logs.batch import (
     to_arrow,
 )
 from harmony_stream.logs.read import FORMATS, read_log
-from harmony_stream.logs.records import LogError, LogRecord, LogWarning, ReadOptions
+from harmony_stream.logs.record import LogError, LogRecord, LogWarning, ReadOptions
 from harmony_stream.logs.selection import Selection, select
 from harmony_stream.support.extras import MissingExtraError
 

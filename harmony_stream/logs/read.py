@@ -8,22 +8,22 @@ import warnings
 from contextlib import closing
 from typing import TYPE_CHECKING, TypeAlias
 
-from harmony_stream.logs.arrays import read_npy, read_npz
-from harmony_stream.logs.chunks import ItemsChunk
-from harmony_stream.logs.columnar import read_arrow, read_parquet
-from harmony_stream.logs.records import Item, LogError, LogRecord, LogWarning, ReadOptions
-from harmony_stream.logs.source import HEAD, LogSource, Source
-from harmony_stream.logs.sse import read_events
-from harmony_stream.logs.text import read_document, read_ids, read_lines
+from harmony_stream.logs.parts import RecordsPart
+from harmony_stream.logs.readers.arrays import read_npy, read_npz
+from harmony_stream.logs.readers.captures import read_events
+from harmony_stream.logs.readers.json_lines import read_document, read_ids, read_lines
+from harmony_stream.logs.readers.source import HEAD, LogSource, Source
+from harmony_stream.logs.readers.tables import read_arrow, read_parquet
+from harmony_stream.logs.record import Item, LogError, LogRecord, LogWarning, ReadOptions
 from harmony_stream.support.extras import MissingExtraError
 from harmony_stream.support.sse import BYTE_ORDER_MARK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from harmony_stream.logs.chunks import Chunk
+    from harmony_stream.logs.parts import LogPart
 
-    Reader: TypeAlias = Callable[[Source, ReadOptions], Iterator[Chunk]]
+    Reader: TypeAlias = Callable[[Source, ReadOptions], Iterator[LogPart]]
 
 FORMATS: Mapping[str, Reader] = {
     "ids": read_ids,
@@ -102,13 +102,13 @@ def read_items(place: LogSource, options: ReadOptions) -> Iterator[Item]:
 
     Raises as `read_log` does.
     """
-    for chunk in read_chunks(place, options):
-        yield from chunk.items()
+    for part in read_parts(place, options):
+        yield from part.items()
 
 
-def read_chunks(
+def read_parts(
     place: LogSource, options: ReadOptions, progress: Callable[[int], None] = lambda position: None
-) -> Iterator[Chunk]:
+) -> Iterator[LogPart]:
     """The log in pieces, which may be read in other processes.
 
     Args:
@@ -121,20 +121,20 @@ def read_chunks(
     with closing(Source(place)) as source:
         name = _format(source, options)
         is_empty = True
-        for chunk in _chunks(source, name, options):
+        for part in _parts(source, name, options):
             is_empty = False
             progress(source.position)
-            yield chunk
+            yield part
         if source.trouble:
             # Lines and events may still be written; whatever else is cut has lost its end.
             is_cut = source.is_cut and name in GROWING and not is_empty
             error = LogError(source.name, "", source.trouble, is_cut, ends_log=not is_cut)
-            yield ItemsChunk((error,))
+            yield RecordsPart((error,))
         elif is_empty and (name is None or name in TEXT):
-            yield ItemsChunk((LogError(source.name, "", _EMPTY, is_cut=True),))
+            yield RecordsPart((LogError(source.name, "", _EMPTY, is_cut=True),))
 
 
-def _chunks(source: Source, name: str | None, options: ReadOptions) -> Iterator[Chunk]:
+def _parts(source: Source, name: str | None, options: ReadOptions) -> Iterator[LogPart]:
     try:
         yield from FORMATS[name](source, options) if name else ()
     except MissingExtraError as error:

@@ -10,7 +10,7 @@ import attrs
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from harmony_stream.logs.records import LogRecord
+    from harmony_stream.logs.record import LogRecord
 
 
 @attrs.frozen
@@ -56,7 +56,7 @@ class Selection:
 def select(records: Iterable[LogRecord], selection: Selection) -> Iterator[LogRecord]:
     """The records that are wanted, all choices of each; the log is read no further than needed.
 
-    >>> from harmony_stream.logs.records import LogRecord, ids_of
+    >>> from harmony_stream.logs.record import LogRecord, ids_of
     >>> records = [LogRecord(ids_of([n], ""), "a", n, "line") for n in range(1, 9)]
     >>> [record.number for record in select(records, Selection.parse("2,4-5"))]
     [2, 4, 5]

@@ -1,4 +1,4 @@
-"""Work on chunks of logs: in this process or in several, with results in order."""
+"""Work on parts of logs: in this process or in several, with results in order."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import attrs
 
 from harmony_stream.errors import HarmonyError
 from harmony_stream.logs.batch import Columns, parse_batch
-from harmony_stream.logs.records import Item, LogError, LogRecord
+from harmony_stream.logs.record import Item, LogError, LogRecord
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -27,7 +27,7 @@ _Made = TypeVar("_Made")
 _TOKENS = 1 << 18
 # What a record takes beside its tokens, counted in these.
 _RECORD = 32
-# Chunks that wait for each process, so that none is ever idle.
+# Parts that wait for each process, so that none is ever idle.
 _WAITING = 2
 
 

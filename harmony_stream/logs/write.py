@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa  # type: ignore[import-untyped]
 
-    from harmony_stream.logs.records import LogRecord
+    from harmony_stream.logs.record import LogRecord
     from harmony_stream.logs.work import Batch
 
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import attrs
 
 from harmony_stream.logs import LogError, LogWarning, is_whole, read_log
-from harmony_stream.logs.source import name_of
+from harmony_stream.logs.readers.source import name_of
 from harmony_stream.parsing.parser import EventParser
 from harmony_stream.rendering.render import Renderer
 from harmony_stream.serving.engine import stop_token_ids
@@ -31,7 +31,7 @@ from harmony_stream.values.messages import Conversation, Message, Role
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harmony_stream.logs.source import LogSource
+    from harmony_stream.logs.readers.source import LogSource
     from harmony_stream.serving.engine import Prompt
 
 _Span: TypeAlias = tuple[int, int]

@@ -50,7 +50,8 @@ import harmony_stream
 from harmony_stream import Message
 from harmony_stream.commands import check, convert, token_logs
 from harmony_stream.commands.screen import Screen
-from harmony_stream.logs import batch, parse_batch, read_log, text, to_arrow, work
+from harmony_stream.logs import batch, parse_batch, read_log, to_arrow, work
+from harmony_stream.logs.readers import json_lines as text
 
 BROKEN = tokens_of("<|channel|>final<|channel|>analysis json<|message|>a<|start|>assistant")
 BAD_CALL = tokens_of(CALL.replace("}", ""))

@@ -39,11 +39,13 @@ from harmony_stream.logs import (
     LogWarning,
     MissingExtraError,
     ReadOptions,
-    chunks,
     read_log,
-    text,
 )
-from harmony_stream.logs.read import detect, read_chunks, read_items
+from harmony_stream.logs import (
+    parts as parts,
+)
+from harmony_stream.logs.read import detect, read_items, read_parts
+from harmony_stream.logs.readers import json_lines as text
 
 EXPECTED = "expected a token id, an integer from 0 to 4294967295"
 
@@ -556,11 +558,11 @@ def test_a_device_that_fails_is_an_error():
 
 
 def test_long_logs_are_handed_on_in_pieces(monkeypatch):
-    monkeypatch.setattr(chunks, "_TOKENS", 100)
+    monkeypatch.setattr(parts, "_TOKENS", 100)
     bad = b'{"token_ids": 5}'
     data = b"[" + b",".join([GOOD, GOOD, bad, GOOD]) + b"]"
 
-    pieces = list(read_chunks(io.BytesIO(data), ReadOptions()))
+    pieces = list(read_parts(io.BytesIO(data), ReadOptions()))
 
     assert [len(list(piece.items())) for piece in pieces] == [2, 1, 1]
 

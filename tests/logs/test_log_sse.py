@@ -17,8 +17,8 @@ from log_shapes import (
 )
 
 from harmony_stream.logs import ReadOptions, read_log
-from harmony_stream.logs import sse as capture
 from harmony_stream.logs.read import read_items
+from harmony_stream.logs.readers import captures as capture
 
 
 def read(data, **options):

@@ -31,16 +31,11 @@ from log_shapes import (
 )
 from strategies import examples
 
-from harmony_stream.logs import (
-    LogError,
-    LogWarning,
-    ReadOptions,
-    json_values,
-    read_log,
-    text,
-)
-from harmony_stream.logs.json_values import json_of
+from harmony_stream.logs import LogError, LogWarning, ReadOptions, read_log
 from harmony_stream.logs.read import detect, read_items
+from harmony_stream.logs.readers import json_lines as text
+from harmony_stream.logs.readers import json_values
+from harmony_stream.logs.readers.json_values import json_of
 
 MARK = b"\xef\xbb\xbf"
 

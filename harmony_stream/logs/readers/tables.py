@@ -1,6 +1,6 @@
 """Logs in columns: Parquet, and Arrow's own files and streams.
 
-Read batch by batch. Of a Parquet file each row group is a chunk of its own, that the process
+Read batch by batch. Of a Parquet file each row group is a part of its own, that the process
 opens in which it is read.
 """
 
@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from harmony_stream.logs.arrays import cut_rows
-from harmony_stream.logs.chunks import Chunk, group
-from harmony_stream.logs.layouts import ID_FIELDS, LENGTH_FIELDS, PROMPT_FIELDS
-from harmony_stream.logs.records import EXPECTED, Ids, Item, LogError, LogRecord, ReadOptions, sound
+from harmony_stream.logs.parts import LogPart, group
+from harmony_stream.logs.readers.arrays import cut_rows
+from harmony_stream.logs.readers.paths import ID_FIELDS, LENGTH_FIELDS, PROMPT_FIELDS
+from harmony_stream.logs.record import EXPECTED, Ids, Item, LogError, LogRecord, ReadOptions, sound
 from harmony_stream.support.extras import need
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from harmony_stream.logs.source import Source
+    from harmony_stream.logs.readers.source import Source
 
 _ROWS = 256
 
@@ -46,8 +46,8 @@ class _Columns:
 
 
 @attrs.frozen
-class RowGroupChunk:
-    """A row group of a Parquet file, which is read where the chunk is.
+class RowGroupPart:
+    """A row group of a Parquet file, which is read where the part is.
 
     Attributes:
         path: the file.
@@ -73,7 +73,7 @@ class RowGroupChunk:
             yield from _records(self.source, batches, self.columns, self.options, self.first)
 
 
-def read_parquet(source: Source, options: ReadOptions) -> Iterator[Chunk]:
+def read_parquet(source: Source, options: ReadOptions) -> Iterator[LogPart]:
     """The rows of a Parquet file, row group by row group."""
     arrow = need("pyarrow")
     file = source.seekable()
@@ -90,11 +90,11 @@ def read_parquet(source: Source, options: ReadOptions) -> Iterator[Chunk]:
     size, count = os.stat(source.path).st_size, parquet.num_row_groups
     for number in range(count):
         source.position = size * (number + 1) // count
-        yield RowGroupChunk(source.path, source.name, number, first, columns, options)
+        yield RowGroupPart(source.path, source.name, number, first, columns, options)
         first += parquet.metadata.row_group(number).num_rows
 
 
-def read_arrow(source: Source, options: ReadOptions) -> Iterator[Chunk]:
+def read_arrow(source: Source, options: ReadOptions) -> Iterator[LogPart]:
     """The rows of an Arrow file (Feather is one), or of an Arrow stream."""
     arrow = need("pyarrow")
     batches: Iterator[Any]

@@ -10,9 +10,9 @@ from contextlib import ExitStack
 from itertools import chain, pairwise, repeat
 from typing import IO, TYPE_CHECKING, Any
 
-from harmony_stream.logs.chunks import Chunk, group
-from harmony_stream.logs.layouts import ID_FIELDS, LENGTH_FIELDS, PROMPT_FIELDS
-from harmony_stream.logs.records import (
+from harmony_stream.logs.parts import LogPart, group
+from harmony_stream.logs.readers.paths import ID_FIELDS, LENGTH_FIELDS, PROMPT_FIELDS
+from harmony_stream.logs.record import (
     EXPECTED,
     GREATEST,
     Ids,
@@ -27,12 +27,12 @@ from harmony_stream.support.extras import need
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harmony_stream.logs.source import Source
+    from harmony_stream.logs.readers.source import Source
 
 _BLOCK = 1 << 20
 
 
-def read_npy(source: Source, options: ReadOptions) -> Iterator[Chunk]:
+def read_npy(source: Source, options: ReadOptions) -> Iterator[LogPart]:
     """Rows of ids; a 1-D array is one row."""
     try:
         ids = _Array(source.stream)
@@ -41,7 +41,7 @@ def read_npy(source: Source, options: ReadOptions) -> Iterator[Chunk]:
     return group(_records(source.name, {"ids": ids}, options))
 
 
-def read_npz(source: Source, options: ReadOptions) -> Iterator[Chunk]:
+def read_npz(source: Source, options: ReadOptions) -> Iterator[LogPart]:
     """The same, of one array out of several, with lengths and prompts from others."""
     return group(_of_npz(source, options))
 

@@ -10,7 +10,7 @@ import zlib
 from contextlib import ExitStack
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
-from harmony_stream.logs.records import LogError
+from harmony_stream.logs.record import LogError
 from harmony_stream.support.extras import MissingExtraError, need
 
 if TYPE_CHECKING:

@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from harmony_stream.logs.chunks import Chunk, group
-from harmony_stream.logs.json_values import CUT, CutError, decode, json_of, told
-from harmony_stream.logs.layouts import records_of
-from harmony_stream.logs.records import GREATEST, Ids, Item, LogError, LogRecord, ReadOptions, quote
+from harmony_stream.logs.parts import LogPart, group
+from harmony_stream.logs.readers.json_values import CUT, CutError, decode, json_of, told
+from harmony_stream.logs.readers.paths import records_of
+from harmony_stream.logs.record import GREATEST, Ids, Item, LogError, LogRecord, ReadOptions, quote
 from harmony_stream.support.sse import BYTE_ORDER_MARK
 
 if TYPE_CHECKING:
     import io
     from collections.abc import Iterator
 
-    from harmony_stream.logs.source import Source
+    from harmony_stream.logs.readers.source import Source
 
 _BLOCK = 1 << 19
 _SPACES = re.compile(r"[ \t\r\n]*")
@@ -45,7 +45,7 @@ _PLAIN = b"0123456789, \t\n"
 _LONGEST_WORD = 64
 
 
-def read_ids(source: Source, options: ReadOptions) -> Iterator[Chunk]:
+def read_ids(source: Source, options: ReadOptions) -> Iterator[LogPart]:
     """One stream: decimal numbers with white space or commas between them."""
     return group(_plain(source, options))
 
@@ -105,7 +105,7 @@ def _id(word: bytes) -> int:
 
 
 @attrs.frozen
-class LinesChunk:
+class LinesPart:
     """Whole lines, to be read as JSON; or a last one without its end.
 
     Attributes:
@@ -149,7 +149,7 @@ class LinesChunk:
         return LogError(self.source, place, reason, ends_log=True)
 
 
-def read_lines(source: Source, options: ReadOptions) -> Iterator[Chunk]:
+def read_lines(source: Source, options: ReadOptions) -> Iterator[LogPart]:
     """JSON values, one a line; blank lines count, but say nothing."""
     number, follows = 1, False
     held = _Held(options.max_record_bytes)
@@ -158,12 +158,12 @@ def read_lines(source: Source, options: ReadOptions) -> Iterator[Chunk]:
         if end:
             data = held.take(head)
             if data.strip():
-                yield LinesChunk(source.name, number, data, options, False, follows)
+                yield LinesPart(source.name, number, data, options, False, follows)
                 follows = True
             number += data.count(b"\n") + 1
         held.add(rest)
     if (data := held.take(b"")).strip():
-        yield LinesChunk(source.name, number, data, options, True, follows)
+        yield LinesPart(source.name, number, data, options, True, follows)
 
 
 class _Held:
@@ -194,7 +194,7 @@ class _Held:
 # -- A JSON document -------------------------------------------------------------------------------
 
 
-def read_document(source: Source, options: ReadOptions) -> Iterator[Chunk]:
+def read_document(source: Source, options: ReadOptions) -> Iterator[LogPart]:
     """One JSON value; of an array of arrays or objects, each item is read by itself."""
     return group(_document(source, options))
 

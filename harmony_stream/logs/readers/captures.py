@@ -15,16 +15,16 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from harmony_stream.logs.chunks import Chunk, group
-from harmony_stream.logs.json_values import CutError, json_of
-from harmony_stream.logs.layouts import find_ids, metadata_of, no_ids
-from harmony_stream.logs.records import Ids, Item, LogError, LogRecord, ReadOptions, ids_of
+from harmony_stream.logs.parts import LogPart, group
+from harmony_stream.logs.readers.json_values import CutError, json_of
+from harmony_stream.logs.readers.paths import find_ids, metadata_of, no_ids
+from harmony_stream.logs.record import Ids, Item, LogError, LogRecord, ReadOptions, ids_of
 from harmony_stream.support.sse import Frame, FrameReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harmony_stream.logs.source import Source
+    from harmony_stream.logs.readers.source import Source
 
 _BLOCK = 1 << 16
 _DONE = b"[DONE]"
@@ -36,7 +36,7 @@ _LASTING = ("id", "model", "created", "finish_reason", "stop_reason", "stop_type
 _Key: TypeAlias = tuple[Any, int]
 
 
-def read_events(source: Source, options: ReadOptions) -> Iterator[Chunk]:
+def read_events(source: Source, options: ReadOptions) -> Iterator[LogPart]:
     """The completions of a capture, in the order in which they ended."""
     return group(_Streams(source.name, options).read(source))
 

@@ -43,7 +43,7 @@ def json_of(data: bytes) -> Any:
     >>> json_of(b"[1, 2")
     Traceback (most recent call last):
         ...
-    harmony_stream.logs.json_values.CutError: not JSON: it is cut off
+    harmony_stream.logs.readers.json_values.CutError: not JSON: it is cut off
     """
     try:
         text = data.decode()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import attrs
 
-from harmony_stream.logs.records import LogRecord, ReadOptions, ids_of
+from harmony_stream.logs.record import LogRecord, ReadOptions, ids_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

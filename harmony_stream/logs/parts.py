@@ -1,7 +1,7 @@
 """Pieces of a log, small enough to hold: what is read in turn, or handed to other processes.
 
-A chunk pickles. Where a format allows it, the work of reading is in the chunk (`LinesChunk`,
-`RowGroupChunk`), so that it is done where the chunk goes; otherwise it holds what was read.
+A part pickles. Where a format allows it, the work of reading is in the part (`LinesPart`,
+`RowGroupPart`), so that it is done where the part goes; otherwise it holds what was read.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import attrs
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from harmony_stream.logs.records import Item
+    from harmony_stream.logs.record import Item
 
 # Records read by one process and handled by another go in groups of about so many tokens.
 _TOKENS = 1 << 17
@@ -21,7 +21,7 @@ _TOKENS = 1 << 17
 _RECORD = 32
 
 
-class Chunk(Protocol):
+class LogPart(Protocol):
     """A piece of a log."""
 
     def items(self) -> Iterator[Item]:
@@ -29,7 +29,7 @@ class Chunk(Protocol):
 
 
 @attrs.frozen
-class ItemsChunk:
+class RecordsPart:
     """Records that were read already."""
 
     read: tuple[Item, ...]
@@ -39,8 +39,8 @@ class ItemsChunk:
         return iter(self.read)
 
 
-def group(items: Iterable[Item]) -> Iterator[ItemsChunk]:
-    """Records in chunks of a handy size.
+def group(items: Iterable[Item]) -> Iterator[RecordsPart]:
+    """Records in parts of a handy size.
 
     >>> list(group([]))
     []
@@ -51,7 +51,7 @@ def group(items: Iterable[Item]) -> Iterator[ItemsChunk]:
         held.append(item)
         tokens += 1000 if isinstance(item, Exception) else _RECORD + len(item.completion)
         if tokens >= _TOKENS:
-            yield ItemsChunk(tuple(held))
+            yield RecordsPart(tuple(held))
             held, tokens = [], 0
     if held:
-        yield ItemsChunk(tuple(held))
+        yield RecordsPart(tuple(held))

@@ -1,0 +1,1 @@
+"""Formats of token logs, each read part by part."""
