@@ -11,6 +11,7 @@ from harmony_stream.header import (
     Place,
     Run,
     Section,
+    is_role_word,
     read_header,
 )
 from harmony_stream.messages import Role
@@ -123,6 +124,11 @@ def test_a_header_as_a_dictionary_has_all_its_fields():
         "recipient": "assistant",
         "content_type": "json",
     }
+
+
+@pytest.mark.parametrize("word", ["user:", ":", "user:/", "functions.f", ""])
+def test_a_role_with_a_colon_and_no_name_is_no_role(word):
+    assert is_role_word(word) is (word == "user:/")
 
 
 def test_sections_are_named_after_the_states_in_them():
