@@ -3,7 +3,7 @@ import re
 import pytest
 
 from harmony_stream.parsing.states import State
-from harmony_stream.values.header import KNOWN_CHANNELS, KNOWN_ROLES, Header
+from harmony_stream.values.header import KNOWN_CHANNELS, KNOWN_ROLES, Header, is_role_word
 from harmony_stream.values.messages import Role
 from harmony_stream.values.read_header import (
     LeftWord,
@@ -121,6 +121,11 @@ def test_a_header_as_a_dictionary_has_all_its_fields():
         "recipient": "assistant",
         "content_type": "json",
     }
+
+
+@pytest.mark.parametrize("word", ["user:", ":", "user:/", "functions.f", ""])
+def test_a_role_with_a_colon_and_no_name_is_no_role(word):
+    assert is_role_word(word) is (word == "user:/")
 
 
 def test_sections_are_named_after_the_states_in_them():

@@ -19,6 +19,7 @@ from strategies import (
     faults_of,
     feed_all,
     messages_of,
+    stray_texts_of,
     tokens_of,
 )
 
@@ -530,6 +531,12 @@ def test_after_a_prompt_a_completion_is_read_as_after_its_role(prompt):
 @pytest.mark.parametrize("tokens", [ANSWER, [*HEADER, 9552], [13225], BROKEN, [RESERVED], []])
 def test_a_prompt_that_ends_in_its_role_is_the_same_as_the_role(tokens):
     assert feed_all(after(PROMPT), tokens) == events_of(tokens)
+
+
+def test_words_of_the_prompt_that_no_field_took_are_no_text_of_the_stream():
+    prompt = "<|start|>functions.f to=assistant<|channel|>commentary"
+    events = feed_all(after(prompt), tokens_of('"<|channel|>final<|message|>x'))
+    assert stray_texts_of(events) == ['"']
 
 
 def test_a_prompt_may_end_in_the_role_of_another():
