@@ -19,6 +19,7 @@ from harmony_stream.parsing.collect import MessageCollector
 from harmony_stream.parsing.parser import EventParser
 from harmony_stream.rendering import render as render_module
 from harmony_stream.rendering.dropping import analysis_cutoff
+from harmony_stream.rendering.events import render_events
 from harmony_stream.rendering.header import (
     MAX_HEADER_TOKENS,
     NAMES,
@@ -27,7 +28,7 @@ from harmony_stream.rendering.header import (
     is_tool_name,
 )
 from harmony_stream.rendering.profiles import PROFILES
-from harmony_stream.rendering.render import Renderer, render_events
+from harmony_stream.rendering.render import Renderer
 from harmony_stream.values.events import Malformed
 from harmony_stream.values.messages import (
     Author,

@@ -1,6 +1,7 @@
 """Messages and events -> tokens."""
 
+from harmony_stream.rendering.events import render_events
 from harmony_stream.rendering.profiles import Profile
-from harmony_stream.rendering.render import Renderer, render_events
+from harmony_stream.rendering.render import Renderer
 
 __all__ = ["Profile", "Renderer", "render_events"]

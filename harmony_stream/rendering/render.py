@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import marshal
 from enum import Enum
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 import attrs
 
@@ -27,10 +27,9 @@ from harmony_stream.rendering.header import (
     check_text,
     header_of,
     header_runs,
-    role_word,
     too_long,
 )
-from harmony_stream.rendering.profiles import GUIDE, OPENAI_0_0_8, Profile, get_profile
+from harmony_stream.rendering.profiles import OPENAI_0_0_8, Profile, get_profile
 from harmony_stream.rendering.sections import developer_text, has_function_tools, system_text
 from harmony_stream.support.value import Record
 from harmony_stream.values.header import CONSTRAIN_MARKER, Header
@@ -47,9 +46,8 @@ from harmony_stream.values.read_header import Section
 from harmony_stream.vocabulary import FormattingToken, Vocabulary
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Sequence
+    from collections.abc import Hashable, Sequence
 
-    from harmony_stream.values.events import Event, MessageStart
     from harmony_stream.values.messages import Content, Conversation, Message
 
 # Tokens kept by one renderer, in each of its two generations: about 20 MB.
@@ -318,75 +316,3 @@ def _plain(value: object) -> object:
     if isinstance(value, dict) and any(isinstance(each, Record) for each in value.values()):
         return [(key, _plain(each)) for key, each in value.items()]
     return value.value if isinstance(value, Enum) else value
-
-
-# --- Events --------------------------------------------------------------------------------------
-
-_END_TOKENS = {
-    "end": FormattingToken.END,
-    "return": FormattingToken.RETURN,
-    "call": FormattingToken.CALL,
-    "end_of_text": FormattingToken.END_OF_TEXT,
-}
-
-
-def render_events(
-    events: Iterable[Event],
-    profile: Profile | str = GUIDE,
-    vocabulary: Vocabulary | None = None,
-) -> list[int]:
-    """What a parser read, written again: `render_events(parse(tokens)) == tokens`.
-
-    That holds for well-formed tokens which are encoded and laid out as this library writes them;
-    others come out mended: a message that was cut off by the next one gets its end token, stray
-    text is left out. A stream that ended inside a message ends there.
-
-    Args:
-        events: of one parser, from its first on.
-        profile: the layout of headers.
-        vocabulary: the parser's.
-
-    >>> from harmony_stream.parsing.parser import EventParser
-    >>> tokens = [200005, 17196, 200008, 13225, 200002]
-    >>> render_events(EventParser().feed_many(tokens)) == tokens
-    True
-    """
-    renderer = Renderer(vocabulary, profile)
-    tokens: list[int] = []
-    texts: list[str] = []
-    # Told apart by their fields: rendering does not import parsing.
-    for event in cast("Iterable[Any]", events):
-        header = getattr(event, "header", None)
-        if header is None:  # Malformed: its text belongs to no message
-            continue
-        if text := getattr(event, "text", ""):
-            texts.append(text)
-        elif end := getattr(event, "end", ""):
-            tokens += renderer.encode("".join(texts)) + _end_tokens(renderer, header, end)
-            texts.clear()
-        else:
-            tokens += _fed_header(renderer, event)
-    return tokens + renderer.encode("".join(texts))
-
-
-def _end_tokens(renderer: Renderer, header: Header, end: str) -> list[int]:
-    if end == "truncated":
-        return []
-    mended = FormattingToken.CALL if header.is_tool_call else FormattingToken.END
-    return [renderer.token(_END_TOKENS.get(end, mended))]
-
-
-def _fed_header(renderer: Renderer, start: MessageStart) -> list[int]:
-    """Of the first header, less what the prompt held of it: its span is shorter then.
-
-    What the prompt held is `<|start|>` and the role, as a rule; a span that lacks less is that of
-    a header which was only spelled in another way. One with a type may be a token shorter: where
-    `<|constrain|>` is glued to the word before it.
-    """
-    tokens = renderer.header_tokens(start.header)
-    missing = len(tokens) - (start.stop - start.start)
-    usual = 1 + len(renderer.encode(role_word(start.header)))
-    if start.index > 0 or missing < usual:
-        return tokens
-    is_glued = start.header.constrain is not None and missing == usual + 1
-    return tokens[usual if is_glued else missing :]

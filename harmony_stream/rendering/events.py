@@ -1,0 +1,89 @@
+"""Events -> tokens: what a parser read, written again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harmony_stream.rendering.header import role_word
+from harmony_stream.rendering.profiles import GUIDE, Profile
+from harmony_stream.rendering.render import Renderer
+from harmony_stream.values.events import (
+    ContentDelta,
+    EndKind,
+    Event,
+    Malformed,
+    MessageEnd,
+    MessageStart,
+)
+from harmony_stream.vocabulary import FormattingToken, Vocabulary
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_END_TOKENS = {
+    EndKind.END: FormattingToken.END,
+    EndKind.RETURN: FormattingToken.RETURN,
+    EndKind.CALL: FormattingToken.CALL,
+    EndKind.END_OF_TEXT: FormattingToken.END_OF_TEXT,
+}
+
+
+def render_events(
+    events: Iterable[Event],
+    profile: Profile | str = GUIDE,
+    vocabulary: Vocabulary | None = None,
+) -> list[int]:
+    """What a parser read, written again: `render_events(parse(tokens)) == tokens`.
+
+    That holds for well-formed tokens which are encoded and laid out as this library writes them;
+    others come out mended: a message that was cut off by the next one gets its end token, stray
+    text is left out. A stream that ended inside a message ends there.
+
+    Args:
+        events: of one parser, from its first on.
+        profile: the layout of headers.
+        vocabulary: the parser's.
+
+    >>> from harmony_stream.parsing.parser import EventParser
+    >>> tokens = [200005, 17196, 200008, 13225, 200002]
+    >>> render_events(EventParser().feed_many(tokens)) == tokens
+    True
+    """
+    renderer = Renderer(vocabulary, profile)
+    tokens: list[int] = []
+    texts: list[str] = []
+    for event in events:
+        match event:
+            case MessageStart():
+                tokens += _fed_header(renderer, event)
+            case ContentDelta():
+                texts.append(event.text)
+            case MessageEnd():
+                tokens += renderer.encode("".join(texts)) + _end_tokens(renderer, event)
+                texts.clear()
+            case Malformed():  # its text belongs to no message
+                pass
+    return tokens + renderer.encode("".join(texts))
+
+
+def _end_tokens(renderer: Renderer, event: MessageEnd) -> list[int]:
+    if event.end is EndKind.TRUNCATED:
+        return []
+    mended = FormattingToken.CALL if event.header.is_tool_call else FormattingToken.END
+    return [renderer.token(_END_TOKENS.get(event.end, mended))]
+
+
+def _fed_header(renderer: Renderer, start: MessageStart) -> list[int]:
+    """Of the first header, less what the prompt held of it: its span is shorter then.
+
+    What the prompt held is `<|start|>` and the role, as a rule; a span that lacks less is that of
+    a header which was only spelled in another way. One with a type may be a token shorter: where
+    `<|constrain|>` is glued to the word before it.
+    """
+    tokens = renderer.header_tokens(start.header)
+    missing = len(tokens) - (start.stop - start.start)
+    usual = 1 + len(renderer.encode(role_word(start.header)))
+    if start.index > 0 or missing < usual:
+        return tokens
+    is_glued = start.header.constrain is not None and missing == usual + 1
+    return tokens[usual if is_glued else missing :]
