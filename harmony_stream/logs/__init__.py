@@ -8,17 +8,11 @@
 (['final'], ['Hello'])
 """
 
-from harmony_stream.logs.batch import (
-    COLUMNS,
-    NOT_TOKEN_IDS,
-    Columns,
-    is_whole,
-    parse_batch,
-    parse_table,
-    to_arrow,
-)
+from harmony_stream.logs.batch import parse_batch, parse_table
+from harmony_stream.logs.columns import COLUMNS, NOT_TOKEN_IDS, Columns, to_arrow
 from harmony_stream.logs.read import FORMATS, read_log
 from harmony_stream.logs.record import LogError, LogRecord, LogWarning, ReadOptions
+from harmony_stream.logs.rows import is_whole
 from harmony_stream.logs.selection import Selection, select
 from harmony_stream.support.extras import MissingExtraError
 

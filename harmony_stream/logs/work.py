@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import attrs
 
 from harmony_stream.errors import HarmonyError
-from harmony_stream.logs.batch import Columns, parse_batch
+from harmony_stream.logs.batch import parse_batch
 from harmony_stream.logs.record import Item, LogError, LogRecord
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+
+    from harmony_stream.logs.columns import Columns
 
 _Given = TypeVar("_Given")
 _Made = TypeVar("_Made")

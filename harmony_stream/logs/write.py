@@ -7,8 +7,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from harmony_stream.logs.batch import COLUMNS, arrow_schema, events_of, to_arrow
+from harmony_stream.logs.batch import events_of
 from harmony_stream.logs.chat import Said, chat_messages, said_in
+from harmony_stream.logs.columns import COLUMNS, arrow_schema, to_arrow
 from harmony_stream.support.extras import need
 from harmony_stream.values.events import EndKind
 from harmony_stream.values.header import Header

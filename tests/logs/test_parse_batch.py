@@ -16,7 +16,7 @@ from strategies import SPECIAL, any_token, events_of, examples, messages_of, str
 import harmony_stream
 from harmony_stream.adapters.arguments import ARGUMENTS_NOT_JSON, lack_json
 from harmony_stream.logs import COLUMNS, NOT_TOKEN_IDS, batch, is_whole, parse_batch, parse_table
-from harmony_stream.logs.batch import to_arrow
+from harmony_stream.logs.columns import to_arrow
 
 
 def rows_of(columns):
