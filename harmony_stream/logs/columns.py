@@ -65,6 +65,7 @@ def to_arrow(columns: Columns) -> pa.Table:
     Raises:
         MissingExtraError: pyarrow is not installed.
 
+    >>> from harmony_stream.logs.batch import parse_batch
     >>> to_arrow(parse_batch([])).num_rows
     0
     """
