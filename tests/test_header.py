@@ -209,6 +209,7 @@ CLOSED = [
      ["unparsed_header_text: analysis of x"]),
     ("assistant<|channel|>final analysis json", "assistant final json",
      ["unparsed_header_text: analysis"]),
+    ("user:a.b/c+d:e-$f_", "user a.b/c+d:e-$f_", []),
     ("assistant Final", "assistant final", ["unparsed_header_text: Final"]),
     ("assistant analysis:", "assistant analysis", ["unparsed_header_text: analysis:"]),
     ("Analysis.", "assistant analysis", ["unknown_role: Analysis."]),
