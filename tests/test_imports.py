@@ -1,6 +1,7 @@
 """Which part of the library may know which other: imports go one way."""
 
-import ast
+import re
+import runpy
 import subprocess
 import sys
 from graphlib import TopologicalSorter
@@ -12,44 +13,16 @@ import harmony_stream
 
 FOLDER = Path(harmony_stream.__file__).parent
 
-# From the bottom up: a room imports only floors below its own, and rooms of one floor do not know
-# each other. Imports for types only count as well.
-FLOORS = [
-    ["errors"],
-    ["support"],
-    ["values", "vocabulary"],
-    ["parsing", "rendering", "adapters"],
-    ["history", "drop_in", "logs"],
-    ["serving"],
-    ["commands"],
-    ["cli"],
-    ["__main__"],
-]
+HOUSE = runpy.run_path(str(Path(__file__).parents[1] / "scripts" / "make_house_diagram.py"))
+imports_of, room_of, rooms_imported_by = (
+    HOUSE[name] for name in ("imports_of", "room_of", "rooms_imported_by")
+)
+FLOORS = HOUSE["FLOORS"]
 FLOOR_OF = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 # The root gathers the names of the rooms; nobody may get them from there.
 ROOT = "__init__"
 
 MODULES = sorted(FOLDER.rglob("*.py"))
-
-
-def room_of(module):
-    return module.relative_to(FOLDER).parts[0].removesuffix(".py")
-
-
-def modules_imported_by(source):
-    """The modules of this library that a module imports, by dotted name; and names of modules."""
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.ImportFrom):
-            assert node.level == 0, "relative imports hide where they lead"
-            yield node.module or ""
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-
-
-def rooms_imported_by(source):
-    names = [name.split(".") for name in modules_imported_by(source)]
-    return {name[1] for name in names if name[0] == "harmony_stream" and len(name) > 1}
 
 
 @pytest.mark.parametrize("module", MODULES, ids=[str(m.relative_to(FOLDER)) for m in MODULES])
@@ -79,7 +52,7 @@ def file_of(name):
 
 def test_no_files_import_each_other_in_a_circle():
     imported = {
-        module: {file_of(name) for name in modules_imported_by(module.read_text("utf-8"))}
+        module: {file_of(name) for name in imports_of(module.read_text("utf-8"))}
         for module in MODULES
         if module.name != "__init__.py"
     }
@@ -129,3 +102,15 @@ def test_parsing_a_completion_loads_nothing_heavy():
     )
     assert modules & HEAVY == set()
     assert not any(name.startswith("harmony_stream.rendering") for name in modules)
+
+
+def test_the_page_for_contributors_shows_the_rooms_as_they_are():
+    assert HOUSE["PAGE"].read_text("utf-8") == HOUSE["page"]()
+
+
+def test_the_page_for_contributors_names_each_room():
+    table = HOUSE["PAGE"].read_text("utf-8").partition("| room |")[2].partition("\n\n")[0]
+    named = set(
+        re.findall(r"`(\w+)`", "\n".join(row.split("|")[1] for row in table.split("\n")[2:]))
+    )
+    assert named == FLOOR_OF.keys() - {"__main__"}
