@@ -2,7 +2,8 @@ import json
 
 import attrs
 import pytest
-from strategies import RESERVED, events_of, faults_of, tokens_of
+from hypothesis import given
+from strategies import RESERVED, events_of, examples, faults_of, streams, tokens_of
 
 from harmony_stream.errors import HarmonyParseError
 from harmony_stream.header import Header
@@ -14,7 +15,7 @@ from harmony_stream.parsing.collect import (
     message_of,
     parse,
 )
-from harmony_stream.parsing.events import EndKind
+from harmony_stream.parsing.events import EndKind, join_deltas
 from harmony_stream.vocabulary import Vocabulary
 
 TURN = (
@@ -234,3 +235,13 @@ def test_parsing_may_use_another_vocabulary():
 def test_parsing_refuses_what_is_no_token(token, error):
     with pytest.raises(error):
         parse([200008, token])
+
+
+@given(streams)
+@examples(200)
+def test_a_completion_has_the_events_of_its_stream_with_adjacent_text_joined(tokens):
+    events, collector = events_of(tokens), MessageCollector()
+    for event in events:
+        collector.feed(event)
+    joined = tuple(join_deltas(events))
+    assert collector.completion().events == parse(tokens).events == joined
