@@ -2,11 +2,12 @@ import json
 
 import attrs
 import pytest
-from strategies import RESERVED, events_of, faults_of, tokens_of
+from hypothesis import given
+from strategies import RESERVED, events_of, examples, faults_of, streams, tokens_of
 
 from harmony_stream.parsing.collect import MessageCollector, parse
 from harmony_stream.values.completion import Completion, ToolCall, message_of
-from harmony_stream.values.events import EndKind, HarmonyParseError
+from harmony_stream.values.events import EndKind, HarmonyParseError, join_deltas
 from harmony_stream.values.header import Header
 from harmony_stream.values.messages import Role, TextContent
 from harmony_stream.vocabulary import Vocabulary
@@ -228,3 +229,13 @@ def test_parsing_may_use_another_vocabulary():
 def test_parsing_refuses_what_is_no_token(token, error):
     with pytest.raises(error):
         parse([200008, token])
+
+
+@given(streams)
+@examples(200)
+def test_a_completion_has_the_events_of_its_stream_with_adjacent_text_joined(tokens):
+    events, collector = events_of(tokens), MessageCollector()
+    for event in events:
+        collector.feed(event)
+    joined = tuple(join_deltas(events))
+    assert collector.completion().events == parse(tokens).events == joined
