@@ -528,7 +528,9 @@ def test_after_a_prompt_a_completion_is_read_as_after_its_role(prompt):
     assert described(feed_all(after(prompt), ANSWER)) == EVENTS
 
 
-@pytest.mark.parametrize("tokens", [ANSWER, [*HEADER, 9552], [13225], BROKEN, [RESERVED], []])
+@pytest.mark.parametrize(
+    "tokens", [ANSWER, [*HEADER, 9552], [13225], BROKEN, [RESERVED], [], [199998, 200007]]
+)
 def test_a_prompt_that_ends_in_its_role_is_the_same_as_the_role(tokens):
     assert feed_all(after(PROMPT), tokens) == events_of(tokens)
 
@@ -615,8 +617,10 @@ def test_a_role_may_be_repeated_after_a_prompt():
     assert described(events) == ["start assistant 0:3", "truncated 3:3"]
 
 
-def test_the_very_start_is_the_prompts():
-    assert faults_of(feed_all(after(PROMPT), [SPECIAL["<|startoftext|>"]])) != []
+def test_the_very_start_is_the_prompts_unless_that_only_gives_the_role():
+    for prompt in ("<|start|>user<|message|>Hi<|end|>", "<|start|>assistant<|channel|>"):
+        assert faults_of(feed_all(after(prompt), [SPECIAL["<|startoftext|>"]])) != []
+    assert faults_of(feed_all(after(PROMPT), [SPECIAL["<|startoftext|>"]])) == []
     assert faults_of(feed_all(EventParser.after([]), [SPECIAL["<|startoftext|>"]])) == []
 
 

@@ -20,7 +20,7 @@ from harmony_stream import (
     parse,
     render_events,
 )
-from harmony_stream.parsing.parser import _headers_seen
+from harmony_stream.parsing.header_tokens import _cached_reader
 
 VOCABULARY = Vocabulary.default()
 ENCODING = VOCABULARY.tiktoken_encoding
@@ -245,4 +245,4 @@ def test_headers_that_all_differ_are_remembered_in_bounds():
     for _ in range(2):
         parsed = parse(tokens, role=None, strict=True)
         assert [message.recipient for message in parsed.messages] == [f"f.t{n}" for n in range(700)]
-    assert len(VOCABULARY.table(_headers_seen)) <= 512
+    assert VOCABULARY.table(_cached_reader).cache_info().currsize <= 512

@@ -163,6 +163,7 @@ class Machine:
         is_in_role = self.state is State.ROLE and bool(self._items)
         if is_in_role and (told := self.read_header(closed=True)).is_bare:
             # The usual end of a prompt, `<|start|>assistant`, is the same as a given role.
+            self.follows_tokens = False
             self._given = (told.header.role, told.header.name)
             self._open(Opening.PROMPT, 0, 0)
 

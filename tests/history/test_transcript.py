@@ -12,7 +12,7 @@ import zlib
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from strategies import (
     SPECIAL,
@@ -733,6 +733,7 @@ def test_the_common_prefix_is_what_comparing_finds(steps, malformed, data):
 
 
 @given(any_steps)
+@example([("sampled", [199998, 200007])])
 @examples(150)
 def test_messages_are_those_of_the_parser(steps):
     transcript = new()
