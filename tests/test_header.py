@@ -423,6 +423,7 @@ BROKEN_OFF = [
     ("assistant<|channel|>analysis?", "assistant analysis", [], (1, 8)),
     ("assistant<|channel|>AnalysisWe", "assistant analysis", [], (1, 8)),
     ("assistant<|channel|>Final Yes", "assistant Final", [], (1, 6)),
+    ("assistant<|constrain|>analysis We", "assistant analysis", [], (1, 9)),
     ("assistant<|channel|>42", "assistant", [], (1, 0)),
     ("assistant<|channel|>ana", "assistant ana", [], None),
     ("assistant<|channel|>odd words", "assistant odd", [], (1, 4)),

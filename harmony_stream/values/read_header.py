@@ -327,7 +327,7 @@ class _Reader:
 
     def take_channel_for_type(self) -> None:
         """Without `<|channel|>`, a channel's name behind `<|constrain|>` is the channel."""
-        if not self.closed or any(run.section is Section.CHANNEL for run in self.runs):
+        if any(run.section is Section.CHANNEL for run in self.runs):
             return
         for word in self.words:
             if word.kind is _WordKind.CONSTRAIN and _is_channel_word(word):
