@@ -14,7 +14,7 @@ from harmony_stream.adapters.routing import CALLS, Kind, Unlabelled, route, stra
 from harmony_stream.header import Header
 from harmony_stream.messages import Role
 from harmony_stream.parsing.collect import BLANK_LINE
-from harmony_stream.parsing.events import ContentDelta, Malformed, MessageEnd, MessageStart
+from harmony_stream.parsing.events import ContentDelta, Malformed, MessageStart
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -65,7 +65,7 @@ def said_in(events: Iterable[Event]) -> Iterator[Said]:
                 held = []
             case ContentDelta():
                 texts.append(event.text)
-            case MessageEnd():
+            case _:  # a MessageEnd
                 ends_answer = event.end.ends_answer
                 yield Said(event.header, "".join(texts), event.complete, ends_answer)
     for fault in held:
