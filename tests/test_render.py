@@ -446,6 +446,9 @@ REFUSALS = {
     "a marker in a type": (assistant("", "final", None, "<|constrain|>json<|message|>"),
                            "content_type 'json<|message|>' holds <|, "
                            "with which only special tokens begin"),
+    "half a character in a text": (
+        assistant("caf\udce9!", "final"),
+        "content '\\udce9' holds half a character (a surrogate) at place 3; leave it out"),
     "half a character in a channel": (
         assistant("", "a\ud800"), "channel 'a\\ud800' holds half a character (a surrogate)"),
     "an author with an empty name": (

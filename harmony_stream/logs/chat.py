@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from harmony_stream.adapters.arguments import NO_ARGUMENTS, lack_arguments
 from harmony_stream.adapters.routing import CALLS, RouteKind, Unlabelled, route, stray_route
 from harmony_stream.values.completion import BLANK_LINE
-from harmony_stream.values.events import ContentDelta, Malformed, MessageEnd, MessageStart
+from harmony_stream.values.events import ContentDelta, Malformed, MessageStart
 from harmony_stream.values.header import Header
 from harmony_stream.values.messages import Role
 from harmony_stream.values.tools import FUNCTIONS
@@ -65,7 +65,7 @@ def said_in(events: Iterable[Event]) -> Iterator[Said]:
                 held = []
             case ContentDelta():
                 texts.append(event.text)
-            case MessageEnd():
+            case _:  # a MessageEnd
                 ends_answer = event.end.ends_answer
                 yield Said(event.header, "".join(texts), event.complete, ends_answer)
     for fault in held:

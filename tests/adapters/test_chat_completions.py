@@ -380,6 +380,12 @@ def test_another_reasoning_key_is_refused():
         stream_of(reasoning_key="thinking")
 
 
+@pytest.mark.parametrize("separator", [None, 5, b"\n"])
+def test_a_separator_that_is_no_string_is_refused(separator):
+    with pytest.raises(TypeError, match="expected a string; it may be empty"):
+        stream_of(separator=separator)
+
+
 # -- Several choices --
 
 
