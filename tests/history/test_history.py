@@ -96,6 +96,7 @@ DECISIONS = {
     "who thinks on after an answer has not finished": ("uafa", "uafa"),
     "two answers in one turn": ("uafaf", "u.f.f"),
     "what comes before the first question is a turn": ("afuaf", ".fu.f"),
+    "a question ends it, also after one message": ("auf", "auf"),
     "a thought for oneself is a thought": ("umf", "u.f"),
     "an unknown channel is not known to be thinking": ("uof", "uof"),
     "only the assistant thinks": ("UafUaf", "U.fU.f"),
