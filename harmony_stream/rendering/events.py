@@ -11,7 +11,6 @@ from harmony_stream.values.events import (
     ContentDelta,
     EndKind,
     Event,
-    Malformed,
     MessageEnd,
     MessageStart,
 )
@@ -53,7 +52,7 @@ def render_events(
     tokens: list[int] = []
     texts: list[str] = []
     for event in events:
-        match event:
+        match event:  # the text of a Malformed belongs to no message
             case MessageStart():
                 tokens += _fed_header(renderer, event)
             case ContentDelta():
@@ -61,8 +60,6 @@ def render_events(
             case MessageEnd():
                 tokens += renderer.encode("".join(texts)) + _end_tokens(renderer, event)
                 texts.clear()
-            case Malformed():  # its text belongs to no message
-                pass
     return tokens + renderer.encode("".join(texts))
 
 

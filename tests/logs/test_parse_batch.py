@@ -15,7 +15,15 @@ from strategies import SPECIAL, any_token, events_of, examples, messages_of, str
 
 import harmony_stream
 from harmony_stream.adapters.arguments import ARGUMENTS_NOT_JSON, lack_json
-from harmony_stream.logs import COLUMNS, NOT_TOKEN_IDS, batch, is_whole, parse_batch, parse_table
+from harmony_stream.logs import (
+    COLUMNS,
+    NOT_TOKEN_IDS,
+    batch,
+    is_whole,
+    parse_batch,
+    parse_table,
+    short_cut,
+)
 from harmony_stream.logs.columns import to_arrow
 
 
@@ -185,7 +193,7 @@ def test_columns_say_what_the_events_say(rows):
 def test_small_blocks_make_no_difference(monkeypatch):
     rows = [FIRST, SECOND, [], FIRST, FIRST + FIRST]
     wanted = parse_batch(rows)
-    monkeypatch.setattr(batch, "_BLOCK", 20)
+    monkeypatch.setattr(short_cut, "_BLOCK", 20)
 
     assert parse_batch(rows) == wanted
 
