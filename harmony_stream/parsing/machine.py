@@ -54,6 +54,8 @@ if TYPE_CHECKING:
 CONTENT = State.CONTENT
 EXPECT_START = State.EXPECT_START
 
+_START = Opening.START
+
 _new = object.__new__
 
 _END_KINDS = {
@@ -174,9 +176,8 @@ class Machine:
         """
         if self.state is not EXPECT_START or self._items:
             return None
-        reading = read_header_tokens(
-            self._vocabulary, items, Opening.START, *self._given, closed=True
-        )
+        role, name = self._given
+        reading = read_header_tokens(self._vocabulary, items, _START, role, name, True)
         if reading.faults:
             return None
         self._start = start

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self, SupportsIndex
 
 import attrs
 
-from harmony_stream.parsing.machine import Machine, Piece
+from harmony_stream.parsing.machine import CONTENT, Machine, Piece
 from harmony_stream.parsing.marked_text import MarkedText
 from harmony_stream.parsing.states import State, TokenKind
 from harmony_stream.values.events import (
@@ -364,7 +364,8 @@ class EventParser:
         machine = self._machine
         # Copied, so that the fast path reads no attribute of an attribute.
         self._header, self._index = machine.header, machine.index
-        is_open = machine.is_in_content and self._input is int and not self._closed
+        is_in_content = machine.state is CONTENT and machine.is_announced
+        is_open = is_in_content and self._input is int and not self._closed
         self._parts = self._vocabulary.token_bytes if is_open else _NO_BYTES
         self._ready = self._vocabulary.texts if is_open and not machine.held else _NO_TEXTS
 

@@ -46,6 +46,8 @@ class Role(str, Enum):  # noqa: UP042
         allowed = ", ".join(repr(role.value) for role in cls)
         raise ValueError(f"Unknown role: {value!r}; expected one of {allowed}")
 
+    __hash__ = str.__hash__  # it is equal to its text, so that it is found where its text is
+
 
 class ReasoningEffort(str, Enum):  # noqa: UP042
     """How long to think (the format guide, "System message format"); written in lower case."""
