@@ -319,13 +319,13 @@ class _Reader:
         if all(run.section is not Section.CHANNEL for run in self.runs):
             return
         for section in Section if self.closed else (Section.ROLE,):
-            for kind in (_WordKind.BARE, _WordKind.CONSTRAIN):
-                words = [
-                    each for each in self.words if (each.kind, each.section) == (kind, section)
-                ]
-                if len(words) == 1 and _is_channel_word(words[0]):
-                    self.words.remove(words[0])
-                    self.report(FaultKind.DUPLICATE_CHANNEL, words[0].place, words[0].text)
+            words = [word for word in self.words if word.section is section]
+            bare = [word for word in words if word.kind is _WordKind.BARE]
+            types = [word for word in words if word.kind is _WordKind.CONSTRAIN]
+            for word in (*(bare if len(bare) == 1 else ()), *types):
+                if _is_channel_word(word):
+                    self.words.remove(word)
+                    self.report(FaultKind.DUPLICATE_CHANNEL, word.place, word.text)
 
     def take_channel_for_type(self) -> None:
         """Without `<|channel|>`, a channel's name behind `<|constrain|>` is the channel."""
