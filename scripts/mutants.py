@@ -38,7 +38,14 @@ MODULES = [
 # Those that kill most for their time come first.
 TESTS_OF_HISTORY = ["history/test_history", "history/test_agent_session", "history/test_transcript"]
 TESTS = [
-    *("test_header", "test_sections", "test_machine", "test_judgement", "test_events", "test_text"),
+    *(
+        "test_read_header",
+        "test_sections",
+        "test_machine",
+        "test_header_tokens",
+        "test_events",
+        "test_marked_text",
+    ),
     *("test_collect", "test_parse_cases", "test_states", "test_parser", "test_rare_inputs"),
     *("test_laws", "test_streamable"),
 ]
