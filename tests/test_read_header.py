@@ -240,6 +240,7 @@ CLOSED = [
     ('assistant<|channel|>final{"a":1}', "assistant final", ['unparsed_header_text: {"a":1}']),
     ("assistant<|channel|>final答案是", "assistant final", ["unparsed_header_text: 答案是"]),
     ("assistant<|channel|>final\ufffd", "assistant final\ufffd", []),
+    ("assistant<|channel|>final\udc90", "assistant final\ufffd", []),
     ("assistant<|channel|>", "assistant", ["empty_channel"]),
     ("assistant<|channel|> to=f", "assistant to=f", ["empty_channel"]),
     ("assistant<|channel|>a<|channel|>b", "assistant b", ["duplicate_channel"]),
