@@ -42,6 +42,7 @@ from harmony_stream.adapters.options import (
 from harmony_stream.adapters.problems import Problem, sentence_of
 from harmony_stream.adapters.routing import (
     CALLS,
+    STRAY,
     Route,
     RouteKind,
     Unlabelled,
@@ -74,9 +75,6 @@ LogProbability: TypeAlias = Mapping[str, Any]
 
 # Bound, since each access to an enum's member costs 20 ns, and there is one for each token.
 _REASONING = RouteKind.REASONING
-
-# Faults whose text is text of the stream; that of the others is fields of a header.
-_STRAY = (FaultKind.EXPECTED_START, FaultKind.UNPARSED_HEADER_TEXT, FaultKind.UNKNOWN_ROLE)
 
 # Text that belongs to no message is text of the assistant without a channel.
 _BARE = Header(Role.ASSISTANT)
@@ -404,7 +402,7 @@ class CompletionStream(ClientStream):
         chunks = self._tell(
             Problem(kind.value, str(event.error), event.start, event.stop, event.text, self._choice)
         )
-        if kind not in _STRAY or not event.text:
+        if kind not in STRAY or not event.text:
             return chunks
         self._held.append(_Stray(event, event.text, logprobs))
         return chunks + self._close_open_message("stop")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 import attrs
 
 from harmony_stream.adapters.names import bare_name, declared_name
+from harmony_stream.values.events import FaultKind
 from harmony_stream.values.header import KNOWN_CHANNELS, Header
 from harmony_stream.values.messages import Role
 from harmony_stream.values.read_header import Section
@@ -138,6 +139,9 @@ def route(
         return Route(_KIND_OF_PLACE[places[header.channel is not None]])
     return Route(RouteKind.TEXT if header.is_visible else RouteKind.REASONING)
 
+
+# Faults whose text is text of the stream; that of the others is fields of a header.
+STRAY = (FaultKind.EXPECTED_START, FaultKind.UNPARSED_HEADER_TEXT, FaultKind.UNKNOWN_ROLE)
 
 # The channel's name without its marker, and what is behind it.
 _THOUGHT_IN_PLACE_OF_ROLE = re.compile(

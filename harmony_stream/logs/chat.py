@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harmony_stream.adapters.arguments import NO_ARGUMENTS, lack_arguments
-from harmony_stream.adapters.routing import CALLS, RouteKind, Unlabelled, route, stray_route
+from harmony_stream.adapters.routing import CALLS, STRAY, RouteKind, Unlabelled, route, stray_route
 from harmony_stream.values.completion import BLANK_LINE
 from harmony_stream.values.events import ContentDelta, Malformed, MessageStart
 from harmony_stream.values.header import Header
@@ -45,7 +45,8 @@ _THOUGHT = Header(Role.ASSISTANT, None, "analysis")
 def said_in(events: Iterable[Event]) -> Iterator[Said]:
     """What events say, text outside of messages included.
 
-    Text in the header of a message of somebody else than the assistant is that one's.
+    Text in the header of a message of somebody else than the assistant is that one's. A header that
+    was cut off says nothing: clients are not sent it either.
 
     >>> from harmony_stream.logs.batch import events_of
     >>> [said.text for said in said_in(events_of([200008, 13225, 200007, 12194]))]
@@ -56,7 +57,8 @@ def said_in(events: Iterable[Event]) -> Iterator[Said]:
     for event in events:
         match event:
             case Malformed():
-                held += [event] if event.text.strip() else []
+                is_said = event.kind in STRAY and event.text.strip()
+                held += [event] if is_said else []
             case MessageStart():
                 texts = []
                 for fault in held:

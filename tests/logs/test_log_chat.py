@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from strategies import events_of, examples, streams
 
+from harmony_stream.adapters.routing import STRAY
 from harmony_stream.logs.chat import chat_messages, said_in
 from harmony_stream.values.events import ContentDelta, Malformed
 
@@ -31,6 +32,21 @@ def test_chat_has_the_text_that_belongs_to_no_message_or_no_tool(text, message):
     assert found == [{"role": "assistant", **message}]
 
 
+ONE = "<|channel|>final<|message|>One.<|end|>"
+
+
+@pytest.mark.parametrize(
+    ("said", "cut"),
+    [
+        ("", "<|channel|>ana"),
+        (ONE, f"{NEXT}<|channel|>ana"),
+        (ONE, f"{NEXT}<|channel|>commentary to=functions.f"),
+    ],
+)
+def test_a_header_that_was_cut_off_is_nothing_that_was_said(said, cut):
+    assert chat_messages(said_in(events_of(said + cut))) == chat_messages(said_in(events_of(said)))
+
+
 def test_text_in_the_header_of_somebody_else_is_theirs():
     text = "<|channel|>final<|message|>One.<|end|><|start|>user to=a x y<|message|>And?<|end|>"
     [_, *others] = chat_messages(said_in(events_of(text)))
@@ -41,6 +57,10 @@ def test_text_in_the_header_of_somebody_else_is_theirs():
 @examples(200)
 def test_no_character_of_a_log_is_missing_in_chat(tokens):
     events = events_of(tokens)
-    texts = [event.text for event in events if isinstance(event, ContentDelta | Malformed)]
+    texts = [
+        event.text
+        for event in events
+        if isinstance(event, ContentDelta) or (isinstance(event, Malformed) and event.kind in STRAY)
+    ]
     found = [said.text for said in said_in(events)]
     assert sorted("".join("".join(found).split())) == sorted("".join("".join(texts).split()))
