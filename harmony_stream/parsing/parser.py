@@ -364,6 +364,7 @@ class EventParser:
         machine = self._machine
         # Copied, so that the fast path reads no attribute of an attribute.
         self._header, self._index = machine.header, machine.index
+        # `is_in_content`, less the call: this runs three times a message.
         is_in_content = machine.state is CONTENT and machine.is_announced
         is_open = is_in_content and self._input is int and not self._closed
         self._parts = self._vocabulary.token_bytes if is_open else _NO_BYTES
