@@ -183,15 +183,15 @@ def test_a_stream_is_shown_as_it_arose(marked_text, replay):
 
 BAD_CALL = ids("<|channel|>commentary to=functions.f<|message|>{<|call|>")
 SUMMARIES = [
-    (BAD_CALL, f"{len(BAD_CALL)} tokens, 1 message, 1 problem"),
-    (BAD_CALL[:-1], f"{len(BAD_CALL) - 1} tokens, 1 message, 0 problems"),
-    ([*BAD_CALL, UNKNOWN], f"{len(BAD_CALL) + 1} tokens, 1 message, 2 problems"),
-    ([], "0 tokens, 0 messages, 0 problems"),
-    ([MESSAGE], "1 token, 1 message, 0 problems"),
-    ([CHANNEL, FINAL, MESSAGE, START, ASSISTANT, MESSAGE], "6 tokens, 2 messages, 1 problem"),
+    (BAD_CALL, f"{len(BAD_CALL)} tokens, 1 message, 1 fault"),
+    (BAD_CALL[:-1], f"{len(BAD_CALL) - 1} tokens, 1 message, 0 faults"),
+    ([*BAD_CALL, UNKNOWN], f"{len(BAD_CALL) + 1} tokens, 1 message, 2 faults"),
+    ([], "0 tokens, 0 messages, 0 faults"),
+    ([MESSAGE], "1 token, 1 message, 0 faults"),
+    ([CHANNEL, FINAL, MESSAGE, START, ASSISTANT, MESSAGE], "6 tokens, 2 messages, 1 fault"),
     (
         [CHANNEL, FINAL, MESSAGE, CHANNEL, CHANNEL, FINAL, MESSAGE],
-        "7 tokens, 2 messages, 2 problems",
+        "7 tokens, 2 messages, 2 faults",
     ),
 ]
 
@@ -265,7 +265,7 @@ def test_ids_may_be_an_array_or_words(shape, replay):
 def test_each_json_line_is_a_stream_of_its_own(field, replay):
     line = json.dumps({"id": "a\u2028b", field: TOKENS}, ensure_ascii=False)
     shown = replay(f"{line}\r\n\n{line}")
-    stream = "\n\nassistant final | answer\n  Hi\n-- return\n\n5 tokens, 1 message, 0 problems\n"
+    stream = "\n\nassistant final | answer\n  Hi\n-- return\n\n5 tokens, 1 message, 0 faults\n"
     assert shown == f"== line 1 =={stream}\n== line 3 =={stream}"
 
 
@@ -335,7 +335,7 @@ def test_a_last_line_that_is_cut_off_is_reported_and_left_out(log, capsys):
     assert captured.err == f"harmony-stream: {path}: line 2: the last line is cut off\n"
     assert (
         captured.out
-        == "assistant final | answer\n  Hi\n-- return\n\n5 tokens, 1 message, 0 problems\n"
+        == "assistant final | answer\n  Hi\n-- return\n\n5 tokens, 1 message, 0 faults\n"
     )
 
 

@@ -57,7 +57,7 @@ def test_a_collector_holds_messages_ends_and_problems():
         collector.feed(event)
     assert [message.content[0].text for message in collector.messages] == ["a", "c"]
     assert [end.end for end in collector.ends] == [EndKind.END, EndKind.TRUNCATED]
-    assert faults_of(collector.problems) == ["empty_channel", "expected_start"]
+    assert faults_of(collector.faults) == ["empty_channel", "expected_start"]
 
 
 def test_what_a_message_has_so_far_is_not_in_the_completion_yet():
@@ -90,7 +90,7 @@ def test_a_completion_tells_apart_what_is_for_whom():
     assert completion.visible_text == "I look it up.\n\nBare.\n\nDone."
     assert completion.after_return == ()
     assert completion.end is EndKind.RETURN
-    assert completion.problems == ()
+    assert completion.faults == ()
     assert len(completion.messages) == len(completion.ends) == 8
 
 
@@ -189,7 +189,7 @@ def test_a_completion_as_a_dictionary_survives_json():
         {"role": "assistant", "name": None, "content": [{"type": "text", "text": "a"}]}
     ]
     assert [end["type"] for end in found["ends"]] == ["message_end"]
-    assert [problem["error"]["kind"] for problem in found["problems"]] == ["empty_channel"]
+    assert [fault["error"]["kind"] for fault in found["faults"]] == ["empty_channel"]
 
 
 def test_a_completion_and_a_call_are_frozen():

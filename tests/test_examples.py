@@ -67,11 +67,11 @@ def test_some_tokens_of_the_emoji_log_are_parts_of_characters():
 def test_all_logs_but_one_are_well_formed(name):
     for record in read_log(str(EXAMPLES / name)):
         role = None if name == "conversation.json" else "assistant"
-        assert not parse(record.completion, role=role).problems
+        assert not parse(record.completion, role=role).faults
 
 
 def test_the_malformed_log_shows_seven_faults_of_different_kinds():
-    kinds = [problem.error.kind for problem in parse(tokens_of("malformed.txt")).problems]
+    kinds = [fault.error.kind for fault in parse(tokens_of("malformed.txt")).faults]
     assert len(kinds) == len(set(kinds)) == 7
 
 

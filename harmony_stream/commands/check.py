@@ -85,12 +85,12 @@ class Bad:
 
     Attributes:
         place: source, record and choice.
-        problems: how many faults it has.
+        faults: how many faults it has.
         reason: the first of them, in words.
     """
 
     place: dict[str, Any]
-    problems: int
+    faults: int
     reason: str
 
 
@@ -137,14 +137,14 @@ class Findings:
             "kinds": dict(self.kinds.most_common()),
             "unknown_channels": dict(self.unknown_channels.most_common()),
             "worst": [
-                bad.place | {"problems": bad.problems, "reason": bad.reason} for bad in self.worst
+                bad.place | {"faults": bad.faults, "reason": bad.reason} for bad in self.worst
             ],
         }
 
 
 def _worst(bad: Iterable[Bad]) -> list[Bad]:
     # nlargest is stable: of equals, the first in the log comes first.
-    return heapq.nlargest(_WORST, bad, key=lambda each: each.problems)
+    return heapq.nlargest(_WORST, bad, key=lambda each: each.faults)
 
 
 def find(batch: Batch) -> Findings:
@@ -161,7 +161,7 @@ def find(batch: Batch) -> Findings:
     faults: dict[int, list[str]] = {}
     truncated: set[int] = set()
     for row in rows_of(batch):
-        faults.setdefault(row["row"], []).extend(row["problems"])
+        faults.setdefault(row["row"], []).extend(row["faults"])
         if row["index"] is not None:
             _count(findings, row)
         if row["end"] == EndKind.TRUNCATED:
@@ -219,7 +219,7 @@ def _report(findings: Findings) -> Iterator[str]:
         yield "\nworst records"
     for bad in findings.worst:
         place = f"{bad.place['source']}: record {bad.place['record']}, choice {bad.place['choice']}"
-        yield visible(f"  {place}: {bad.problems} x: {bad.reason}")
+        yield visible(f"  {place}: {bad.faults} x: {bad.reason}")
 
 
 def _line(name: str, count: int, total: int) -> str:

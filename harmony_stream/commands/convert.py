@@ -38,11 +38,11 @@ examples:
   harmony-stream convert --to events -o - capture.sse | head
 
   events    one event a line, as the parser emits them, adjacent text joined
-  messages  one message a line, with its span, its end and its problems
+  messages  one message a line, with its span, its end and its faults
   parquet   the same as a table, one row a message
   chat      one record a line: chat messages with thinking and tool calls
 
-Each says which record of which log it comes from. Problems are what breaks the format, and
+Each says which record of which log it comes from. Faults are what breaks the format, and
 arguments_not_json for a complete call whose arguments are not the JSON that they should be.
 
 An output that is a file takes its name when all is written; what breaks off leaves nothing under

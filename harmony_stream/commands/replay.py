@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from harmony_stream.logs.readers.source import LogSource
 
-_PROBLEMS = 1
+_FAULTS = 1
 _WHOLE_STREAM = "none"
 _SLOWEST = 0.001
 
@@ -123,7 +123,7 @@ def run(arguments: argparse.Namespace) -> int:
     if refusal := own_output("-", [arguments.file]):
         raise UnreadableError(refusal)
     play = _print_events if arguments.events else Screen(sys.stdout).play
-    problems = 0
+    faults = 0
     records = _records(arguments)
     first, second = next(records, None), next(records, None)
     if first is None:
@@ -132,8 +132,8 @@ def run(arguments: argparse.Namespace) -> int:
         ids = list(record.completion)
         tokens = _paced(ids, arguments.speed) if arguments.speed else ids
         events = iter_events(tokens, _role(record, arguments.role))
-        problems += play(record.place if second else "", len(ids), events)
-    return _PROBLEMS if problems and arguments.fail_on_fault else 0
+        faults += play(record.place if second else "", len(ids), events)
+    return _FAULTS if faults and arguments.fail_on_fault else 0
 
 
 def _records(arguments: argparse.Namespace) -> Iterator[LogRecord]:
@@ -176,13 +176,13 @@ def _paced(tokens: Iterable[int], speed: float) -> Iterator[int]:
 
 
 def _print_events(title: str, tokens: int, events: Iterable[Event]) -> int:
-    problems = 0
+    faults = 0
     arguments = Arguments()
     for event in events:
         # In ASCII, so that nothing in it can disturb a terminal or fail to be encoded.
         print(json.dumps(event.to_dict()))
-        problems += isinstance(event, Malformed)
+        faults += isinstance(event, Malformed)
         if arguments.lack_json(event):  # which is no event of the parser
-            problems += 1
+            faults += 1
             complain(f"{title and title + ': '}token {event.start}: {NOT_JSON}")
-    return problems
+    return faults

@@ -115,7 +115,7 @@ class Screen:
         self._visible = VisibleContent()
 
     def play(self, title: str, tokens: int, events: Iterable[Event]) -> int:
-        """Show one stream of so many tokens to its end; give the number of its problems."""
+        """Show one stream of so many tokens to its end; give the number of its faults."""
         if title:
             self._line(f"== {title} ==", _RULE, gap=True)
         counts: Counter[type[Event] | str] = Counter()
@@ -129,10 +129,10 @@ class Screen:
                 self._show(event)
         finally:
             self._to_margin()  # also if the user breaks off
-        problems = counts[Malformed] + counts[ARGUMENTS_NOT_JSON]
-        summary = _summary(tokens, counts[MessageStart], problems)
-        self._line(summary, _ALARM if problems else _QUIET, gap=True)
-        return problems
+        faults = counts[Malformed] + counts[ARGUMENTS_NOT_JSON]
+        summary = _summary(tokens, counts[MessageStart], faults)
+        self._line(summary, _ALARM if faults else _QUIET, gap=True)
+        return faults
 
     def _show(self, event: Event) -> None:
         if isinstance(event, ContentDelta):
@@ -173,8 +173,8 @@ class Screen:
         self._out.write(f"{before}{text}{after}")
 
 
-def _summary(tokens: int, messages: int, problems: int) -> str:
-    counted = ((tokens, "token"), (messages, "message"), (problems, "problem"))
+def _summary(tokens: int, messages: int, faults: int) -> str:
+    counted = ((tokens, "token"), (messages, "message"), (faults, "fault"))
     return ", ".join(f"{number} {noun}{'s' * (number != 1)}" for number, noun in counted)
 
 

@@ -93,7 +93,7 @@ def normalize_history(
 
     How a message ended is not part of it: it is written with `<|end|>`, or `<|call|>`, also where
     the model had sampled `<|return|>`. What it went on to sample after that is dropped, whatever
-    the policy. Text that belongs to no message is left out; it stays in the `problems` of a
+    the policy. Text that belongs to no message is left out; it stays in the `faults` of a
     completion.
 
     Args:

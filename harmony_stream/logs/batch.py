@@ -23,8 +23,8 @@ from harmony_stream.logs.columns import (
     NOT_TOKEN_IDS,
     Columns,
     MessageRow,
+    faults_of_call,
     header_fields,
-    problems_of_call,
     to_arrow,
 )
 from harmony_stream.logs.rows import checked, flatten, ids_at, is_whole
@@ -49,7 +49,7 @@ def parse_batch(rows: Any) -> Columns:
 
     A row that begins with `<|start|>` is taken for a whole stream; any other for what was sampled
     after a prompt that ends with `<|start|>assistant`. Nothing that a row holds raises: what is
-    wrong with it stands in `problems`. Pure; the vocabulary is opened once a process.
+    wrong with it stands in `faults`. Pure; the vocabulary is opened once a process.
 
     Args:
         rows: of token ids: a list of lists (or of arrays), an Arrow array of lists, or a numpy
@@ -130,37 +130,37 @@ def events_of(ids: Any) -> list[Event]:
 def _messages(row: int, events: list[Event]) -> Iterator[MessageRow]:
     opened: MessageStart | None = None
     texts: list[str] = []
-    problems: list[str] = []
+    faults: list[str] = []
     for event in events:
         match event:
             case MessageStart():
-                opened, texts, problems = event, [], []
+                opened, texts, faults = event, [], []
             case ContentDelta():
                 texts.append(event.text)
             case MessageEnd():
                 assert opened is not None
                 text = "".join(texts)
-                problems += problems_of_call(header_fields(opened), text, event.complete)
-                yield _message(row, opened, text, event, problems)
+                faults += faults_of_call(header_fields(opened), text, event.complete)
+                yield _message(row, opened, text, event, faults)
                 opened = None
             case Malformed() if opened is not None:
-                problems.append(event.kind.value)
+                faults.append(event.kind.value)
             case _:
                 yield _stray(row, event.text, event.start, event.stop, event.kind.value)
 
 
 def _message(
-    row: int, opened: MessageStart, text: str, end: MessageEnd, problems: list[str]
+    row: int, opened: MessageStart, text: str, end: MessageEnd, faults: list[str]
 ) -> MessageRow:
     counts = (opened.stop - opened.start, end.start - opened.stop)
     place = (opened.start, end.stop, *counts)
     fields = header_fields(opened)
-    return (row, opened.index, *fields, text, *place, end.end.value, end.complete, problems)
+    return (row, opened.index, *fields, text, *place, end.end.value, end.complete, faults)
 
 
-def _stray(row: int, text: str, start: int, stop: int, problem: str) -> MessageRow:
+def _stray(row: int, text: str, start: int, stop: int, fault: str) -> MessageRow:
     tokens = stop - start if text else 0
-    return (row, None, *NO_FIELDS, text, start, stop, 0, tokens, None, False, [problem])
+    return (row, None, *NO_FIELDS, text, start, stop, 0, tokens, None, False, [fault])
 
 
 # -- The short cut ---------------------------------------------------------------------------------

@@ -40,13 +40,13 @@ COLUMNS: Mapping[str, str] = {
     "end": "string",  # an EndKind
     "complete": "bool",
     # FaultKinds in order, then ARGUMENTS_NOT_JSON of a complete call; or NOT_TOKEN_IDS
-    "problems": "list<string>",
+    "faults": "list<string>",
 }
 """What `parse_batch` gives for each message, with Arrow's name for the type."""
 
 
 NOT_TOKEN_IDS = "not_token_ids"
-"""The problem of a row that holds something else: a null, a negative number, a float."""
+"""The fault of a row that holds something else: a null, a negative number, a float."""
 
 
 # Message: the values of one row of the columns. Fields: those of a header, as plain strings.
@@ -76,7 +76,7 @@ def to_arrow(columns: Columns) -> pa.Table:
 def arrow_schema() -> pa.Schema:
     """The schema of `to_arrow`.
 
-    >>> arrow_schema().field("problems").type
+    >>> arrow_schema().field("faults").type
     ListType(list<item: string>)
     """
     arrow = need("pyarrow")
@@ -86,7 +86,7 @@ def arrow_schema() -> pa.Schema:
     )
 
 
-def problems_of_call(fields: Fields, text: str, is_complete: bool) -> list[str]:
+def faults_of_call(fields: Fields, text: str, is_complete: bool) -> list[str]:
     """What is wrong with a message as a tool call, if it is one."""
     if is_complete and fields[3] is not None and lack_json(_header(fields), text):
         return [ARGUMENTS_NOT_JSON]

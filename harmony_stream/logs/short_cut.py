@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa  # type: ignore[import-untyped]
 
-from harmony_stream.logs.columns import Fields, MessageRow, header_fields, problems_of_call
+from harmony_stream.logs.columns import Fields, MessageRow, faults_of_call, header_fields
 from harmony_stream.logs.rows import SPECIAL, WHOLE, Flat
 
 _MESSAGE = SPECIAL[FormattingToken.MESSAGE]
@@ -136,8 +136,8 @@ def _row_of(block: _Block, number: int, row: int) -> list[MessageRow] | None:
             return None
         text = str(block.data[block.cuts[at] : cut], "utf-8", "replace")
         place = (start - begin, position - begin, content - start, stop - content)
-        problems = problems_of_call(fields, text, ending[1])
-        messages.append((row, len(messages), *fields, text, *place, *ending, problems))
+        faults = faults_of_call(fields, text, ending[1])
+        messages.append((row, len(messages), *fields, text, *place, *ending, faults))
         mark += 1
     return messages
 

@@ -55,7 +55,7 @@ def _message(records: list[LogRecord], row: dict[str, Any]) -> dict[str, Any]:
     return line | (row if is_message else {name: row[name] for name in _OUTSIDE})
 
 
-_OUTSIDE = ("content", "start", "stop", "problems")
+_OUTSIDE = ("content", "start", "stop", "faults")
 
 
 def chat_lines(batch: Batch) -> bytes:
@@ -73,12 +73,12 @@ def _chat(record: LogRecord, rows: list[dict[str, Any]]) -> dict[str, Any]:
         said = [_said(row) for row in rows if row["index"] is not None]
     else:  # the columns do not say where text outside of messages belongs
         said = said_in(events_of(record.completion))
-    problems = [problem for row in rows for problem in row["problems"]]
+    faults = [fault for row in rows for fault in row["faults"]]
     is_complete = bool(rows) and all(row["complete"] for row in rows)
     return place_of(record) | {
         "messages": chat_messages(said),
         "complete": is_complete,
-        "problems": problems,
+        "faults": faults,
     }
 
 

@@ -38,7 +38,7 @@ class MessageCollector:
         """The messages that have ended."""
         self.ends: list[MessageEnd] = []
         """How they ended."""
-        self.problems: list[Malformed] = []
+        self.faults: list[Malformed] = []
         """What broke the format."""
         self._texts: list[str] = []
         self._events: list[Event] = []
@@ -55,7 +55,7 @@ class MessageCollector:
         elif isinstance(event, MessageStart):
             self._texts = []
         else:
-            self.problems.append(event)
+            self.faults.append(event)
         return None
 
     def _end(self, event: MessageEnd) -> Message:
@@ -71,7 +71,7 @@ class MessageCollector:
     def completion(self) -> Completion:
         """What the stream said so far, in messages that have ended."""
         events = (*self._events, *join_deltas(self._latest))
-        return Completion(tuple(self.messages), tuple(self.ends), tuple(self.problems), events)
+        return Completion(tuple(self.messages), tuple(self.ends), tuple(self.faults), events)
 
 
 def parse(

@@ -47,7 +47,7 @@ class Completion:
     Attributes:
         messages: in the order of the stream, in openai_harmony's shape.
         ends: how each of them ended, in the same order.
-        problems: what broke the format, in order; empty for a well-formed stream.
+        faults: what broke the format, in order; empty for a well-formed stream.
         events: all of them, adjacent text joined.
 
     These four hold all that was sampled. The properties below count only what came up to the first
@@ -65,7 +65,7 @@ class Completion:
 
     messages: tuple[Message, ...]
     ends: tuple[MessageEnd, ...]
-    problems: tuple[Malformed, ...]
+    faults: tuple[Malformed, ...]
     events: tuple[Event, ...] = attrs.field(default=(), repr=False)
 
     @property
@@ -114,11 +114,11 @@ class Completion:
         return BLANK_LINE.join(filter(None, texts))
 
     def to_dict(self) -> dict[str, Any]:
-        """Messages, ends and problems as JSON-ready values."""
+        """Messages, ends and faults as JSON-ready values."""
         return {
             "messages": [message.to_dict() for message in self.messages],
             "ends": [end.to_dict() for end in self.ends],
-            "problems": [problem.to_dict() for problem in self.problems],
+            "faults": [fault.to_dict() for fault in self.faults],
         }
 
 

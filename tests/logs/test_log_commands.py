@@ -107,7 +107,7 @@ def test_a_log_in_which_all_is_well_has_status_0(log, capsys):
 def test_kinds_are_in_the_order_in_which_they_were_found(log, capsys):
     faults = tokens_of("stray<|channel|>final to= x y<|message|>Yes<|channel|><|message|>No<|end|>")
     _, found = findings(capsys, log(faults))
-    kinds = [kind for row in parse_batch([faults])["problems"] for kind in row]
+    kinds = [kind for row in parse_batch([faults])["faults"] for kind in row]
     assert list(found["kinds"]) == list(dict.fromkeys(kinds))
     assert len(found["kinds"]) > 2
 
@@ -148,7 +148,7 @@ def test_the_worst_records_come_first_with_the_first_fault_in_words(log, capsys)
         "source": str(path),
         "record": 14,
         "choice": 0,
-        "problems": 2,
+        "faults": 2,
         "reason": found["worst"][0]["reason"],
     }
     assert "a second channel" in found["worst"][0]["reason"]
@@ -267,7 +267,7 @@ def test_messages_come_back_as_messages(log, jobs, monkeypatch):
         assert [(line["end"], line["complete"]) for line in said] == [
             (end.end, end.complete) for end in completion.ends
         ]
-        assert sum(len(line["problems"]) for line in mine) == len(completion.problems)
+        assert sum(len(line["faults"]) for line in mine) == len(completion.faults)
 
 
 def test_what_stands_outside_of_messages_is_a_line_too(log):
@@ -283,7 +283,7 @@ def test_what_stands_outside_of_messages_is_a_line_too(log):
         "content": [{"type": "text", "text": " well"}],
         "start": 1,
         "stop": 2,
-        "problems": ["expected_start"],
+        "faults": ["expected_start"],
     }
 
 
@@ -341,7 +341,7 @@ def test_chat_has_thinking_calls_and_answers(log):
         {"role": "tool", "content": "no", "name": "other"},
         {"role": "assistant", "content": "Three boats are in. ⛵"},
     ]
-    assert (first["complete"], first["problems"]) == (True, [])
+    assert (first["complete"], first["faults"]) == (True, [])
     assert (second["complete"], second["messages"][0]["thinking"]) == (False, "The tide is out.")
     assert (third["record"], third["messages"], third["complete"]) == (3, [], False)
 
@@ -419,7 +419,7 @@ def test_arguments_that_are_no_json_are_problems(log, shape, jobs):
     target = converted(log(FIRST, BAD_CALL, PLAIN_CALL, CUT_CALL, PYTHON), shape, jobs=jobs)
 
     table = pq.read_table(target).to_pylist() if shape == "parquet" else json_lines(target)
-    found = {line["record"]: line["problems"] for line in table}
+    found = {line["record"]: line["faults"] for line in table}
     bad = ["arguments_not_json"]
     assert found == {1: [], 2: bad, 3: bad, 4: [], 5: []}
 
@@ -434,8 +434,8 @@ def test_every_command_tells_the_same_problems(rows):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "log.jsonl"
         path.write_bytes(lines([{"ids": row} for row in rows]))
-        told = [line["problems"] for line in json_lines(converted(path, "messages"))]
-        chats = [line["problems"] for line in json_lines(converted(path, "chat"))]
+        told = [line["faults"] for line in json_lines(converted(path, "messages"))]
+        chats = [line["faults"] for line in json_lines(converted(path, "chat"))]
         (found,) = map(check.find, work.batches(read_log(path), strict=True))
     shown = sum(Screen(io.StringIO()).play("", len(row), batch.events_of(row)) for row in rows)
 

@@ -60,7 +60,7 @@ def test_a_message_is_a_row(either_way):
         "content_tokens": len(tokens_of(THINKING)) - 4,
         "end": "end",
         "complete": True,
-        "problems": [],
+        "faults": [],
     }
     assert (second["row"], second["index"], second["text"]) == (0, 1, "Three boats are in. ⛵")
     assert (second["start"], second["stop"]) == (first["stop"], len(FIRST))
@@ -131,13 +131,13 @@ GOOD_CALLS = {
 @pytest.mark.parametrize("call", BAD_CALLS.values(), ids=BAD_CALLS)
 def test_a_complete_call_without_its_json_has_a_problem(call, either_way):
     (found,) = rows_of(parse_batch([tokens_of(call)]))
-    assert found["problems"][-1:] == [ARGUMENTS_NOT_JSON]
+    assert found["faults"][-1:] == [ARGUMENTS_NOT_JSON]
 
 
 @pytest.mark.parametrize("call", GOOD_CALLS.values(), ids=GOOD_CALLS)
 def test_what_need_not_be_json_has_no_problem(call, either_way):
     (found,) = rows_of(parse_batch([tokens_of(call)]))
-    assert found["problems"] == []
+    assert found["faults"] == []
 
 
 turns = st.sampled_from(
@@ -182,7 +182,7 @@ def test_columns_say_what_the_events_say(rows):
             message = collected.feed(event)
             if message and event.complete and lack_json(event.header, message.content[0].text):
                 kinds.append(ARGUMENTS_NOT_JSON)
-        assert sorted(kind for each in found for kind in each["problems"]) == sorted(kinds)
+        assert sorted(kind for each in found for kind in each["faults"]) == sorted(kinds)
         assert [
             (*(each[name] for name in ("role", "name", "channel", "recipient", "content_type")),
              each["text"], each["end"])
@@ -201,7 +201,7 @@ def test_small_blocks_make_no_difference(monkeypatch):
 def test_text_outside_of_messages_has_a_row_of_its_own():
     (stray,) = rows_of(parse_batch([tokens_of("<|end|> well<|start|>")]))
 
-    assert (stray["index"], stray["role"], stray["text"], stray["problems"]) == (
+    assert (stray["index"], stray["role"], stray["text"], stray["faults"]) == (
         None,
         None,
         " well",
@@ -257,14 +257,14 @@ def test_a_row_that_holds_no_token_ids_is_a_problem_of_that_row(either_way):
 
     columns = parse_batch([FIRST, *bad[:6], SECOND, *bad[7:]])
 
-    problems = {row["row"]: row["problems"] for row in rows_of(columns)}
-    assert problems == {0: [], 7: []} | {row: [NOT_TOKEN_IDS] for row in range(1, 11) if row != 7}
+    faults = {row["row"]: row["faults"] for row in rows_of(columns)}
+    assert faults == {0: [], 7: []} | {row: [NOT_TOKEN_IDS] for row in range(1, 11) if row != 7}
 
 
 def test_nulls_of_arrow_are_problems_of_their_rows():
     rows = pa.array([FIRST, None, [5, None, 6], [-5], SECOND], pa.list_(pa.int64()))
 
-    assert [row["problems"] for row in rows_of(parse_batch(rows))] == [
+    assert [row["faults"] for row in rows_of(parse_batch(rows))] == [
         [],
         [],
         [NOT_TOKEN_IDS],
@@ -288,7 +288,7 @@ def test_a_container_without_rows_is_a_type_error(rows):
     "rows", [np.array([[0.5]]), np.empty((0, 0), int), [np.zeros((2, 2), int)], [array("d", [5.0])]]
 )
 def test_numpy_rows_of_something_else_are_problems(rows):
-    assert set(map(tuple, parse_batch(rows)["problems"])) <= {(NOT_TOKEN_IDS,)}
+    assert set(map(tuple, parse_batch(rows)["faults"])) <= {(NOT_TOKEN_IDS,)}
 
 
 def test_the_function_pickles():

@@ -44,7 +44,7 @@ def assert_the_tokens_say_what_the_messages_say(prompt):
     )
     options = RenderOptions(conversation_has_function_tools=declares)
     read = parse(prompt.tokens, role=None)
-    assert not read.problems
+    assert not read.faults
     assert list(read.messages) == [each for m in prompt.messages for each in alone(m, options)]
     instructions = (Role.SYSTEM, Role.DEVELOPER)
     said = [each for each in prompt.messages if each.author.role not in instructions]

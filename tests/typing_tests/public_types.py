@@ -93,7 +93,7 @@ def collecting(event: Event) -> None:
     assert_type(completion, Completion)
     assert_type(completion.messages, tuple[Message, ...])
     assert_type(completion.ends, tuple[MessageEnd, ...])
-    assert_type(completion.problems, tuple[Malformed, ...])
+    assert_type(completion.faults, tuple[Malformed, ...])
     assert_type(completion.end, EndKind | None)
     assert_type(completion.tool_calls, tuple[ToolCall, ...])
     assert_type(completion.final_text, str)
