@@ -10,8 +10,9 @@ from harmony_stream.parsing.header_tokens import (
 )
 from harmony_stream.parsing.header_tokens import tokens_of as known_tokens_of
 from harmony_stream.parsing.states import TokenKind
+from harmony_stream.values.header_words import Section
 from harmony_stream.values.messages import Role
-from harmony_stream.values.read_header import Opening, Section
+from harmony_stream.values.read_header import Opening
 from harmony_stream.vocabulary import Vocabulary
 
 START, CHANNEL = SPECIAL["<|start|>"], SPECIAL["<|channel|>"]

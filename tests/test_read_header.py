@@ -4,15 +4,9 @@ import pytest
 
 from harmony_stream.parsing.states import State
 from harmony_stream.values.header import KNOWN_CHANNELS, KNOWN_ROLES, Header, is_role_word
+from harmony_stream.values.header_words import Run, Section, TextPosition
 from harmony_stream.values.messages import Role
-from harmony_stream.values.read_header import (
-    LeftWord,
-    Opening,
-    Run,
-    Section,
-    TextPosition,
-    read_header,
-)
+from harmony_stream.values.read_header import LeftWord, Opening, read_header
 
 ASSISTANT, USER = Role.ASSISTANT, Role.USER
 START, PROMPT = Opening.START, Opening.PROMPT

@@ -16,8 +16,8 @@ import attrs
 from harmony_stream.adapters.names import bare_name, declared_name
 from harmony_stream.values.events import FaultKind
 from harmony_stream.values.header import KNOWN_CHANNELS, Header
+from harmony_stream.values.header_words import Section
 from harmony_stream.values.messages import Role
-from harmony_stream.values.read_header import Section
 from harmony_stream.values.tools import FUNCTIONS
 from harmony_stream.vocabulary import FormattingToken
 

@@ -15,14 +15,8 @@ import attrs
 
 from harmony_stream.parsing.states import KIND_OF_FORMATTING_TOKEN, TokenKind
 from harmony_stream.values.events import FaultKind
-from harmony_stream.values.read_header import (
-    HeaderFault,
-    LeftWord,
-    Opening,
-    Run,
-    Section,
-    read_header,
-)
+from harmony_stream.values.header_words import Run, Section
+from harmony_stream.values.read_header import HeaderFault, LeftWord, Opening, read_header
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

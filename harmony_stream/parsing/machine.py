@@ -41,8 +41,9 @@ from harmony_stream.values.events import (
     MessageStart,
     join_deltas,
 )
+from harmony_stream.values.header_words import Section
 from harmony_stream.values.messages import Role
-from harmony_stream.values.read_header import Opening, Section
+from harmony_stream.values.read_header import Opening
 from harmony_stream.vocabulary import FormattingToken, Vocabulary
 
 if TYPE_CHECKING:

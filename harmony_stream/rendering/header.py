@@ -14,8 +14,9 @@ import attrs
 from harmony_stream.errors import RenderError
 from harmony_stream.rendering.profiles import GUIDE
 from harmony_stream.values.header import CONSTRAIN_MARKER, KNOWN_CHANNELS, Header, is_role_word
+from harmony_stream.values.header_words import Run, Section
 from harmony_stream.values.messages import Role
-from harmony_stream.values.read_header import Opening, Run, Section, TextReading, read_header
+from harmony_stream.values.read_header import Opening, TextReading, read_header
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

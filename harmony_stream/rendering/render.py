@@ -33,6 +33,7 @@ from harmony_stream.rendering.profiles import OPENAI_0_0_8, Profile, get_profile
 from harmony_stream.rendering.sections import developer_text, has_function_tools, system_text
 from harmony_stream.support.value import Record
 from harmony_stream.values.header import CONSTRAIN_MARKER, Header
+from harmony_stream.values.header_words import Section
 from harmony_stream.values.messages import (
     Decided,
     DeveloperContent,
@@ -42,7 +43,6 @@ from harmony_stream.values.messages import (
     SystemContent,
     TextContent,
 )
-from harmony_stream.values.read_header import Section
 from harmony_stream.vocabulary import FormattingToken, Vocabulary
 
 if TYPE_CHECKING:
