@@ -8,11 +8,13 @@ With `--check` nothing is written; the exit status is 1 if a file does not show 
 from __future__ import annotations
 
 import argparse
+import inspect
 import pathlib
 import sys
 from collections import defaultdict
 
-from harmony_stream.parsing.states import TABLE, State, TokenKind
+from harmony_stream.parsing.states import TABLE, Cell, State, TokenKind
+from harmony_stream.values.role_rules import ROLE_RULES
 
 ROOT = pathlib.Path(__file__).parent.parent
 BEGIN = "<!-- state diagram: made by scripts/make_state_diagram.py -->"
@@ -47,16 +49,54 @@ def table() -> str:
         "A fault becomes a `Malformed` event, and in strict mode an error; the action is taken",
         "in both modes.",
         "",
-        "| state | token | action | next state | fault | unless |",
-        "|---|---|---|---|---|---|",
+        "| state | token | action | next state | fault | unless | then |",
+        "|---|---|---|---|---|---|---|",
     ]
     for state, row in TABLE.items():
         for kind, cell in row.items():
-            token = kind.value.replace("|", "\\|")
-            words = [state, f"`{token}`" if "<" in token else token, cell.action, cell.next]
-            words += [f"`{cell.fault}`" if cell.fault else "", cell.unless.replace("|", "\\|")]
+            words = [state, _code(kind), *_what(cell), *_exception(cell)]
             lines.append(f"| {' | '.join(words)} |")
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *_roles()]) + "\n"
+
+
+def _what(cell: Cell) -> list[str]:
+    return [cell.action, cell.next, f"`{cell.fault}`" if cell.fault else ""]
+
+
+def _exception(cell: Cell) -> list[str]:
+    if cell.unless is None:
+        return ["", ""]
+    action, after, _ = _what(cell.unless.cell)
+    return [_escaped(cell.unless.condition), f"{action}, {after}"]
+
+
+def _roles() -> list[str]:
+    """The rules by which a header says who writes."""
+    lines = [
+        "",
+        "## Who writes a message",
+        "",
+        "Made from `ROLE_RULES` of `harmony_stream/values/role_rules.py`. The first row that fits",
+        "counts; the rows after a prompt are for headers whose role the prompt gave.",
+        "",
+        "| opened by | the header says | for example | fault | format guide |",
+        "|---|---|---|---|---|",
+    ]
+    for rule in ROLE_RULES:
+        opened = "`<\\|start\\|>`" if rule.spells_role else "the prompt"
+        words = inspect.getdoc(rule.reads) or ""
+        fault = f"`{rule.fault}`" if rule.fault else ""
+        cells = [opened, _escaped(words.splitlines()[0]), _code(rule.example), fault]
+        lines.append(f"| {' | '.join([*cells, rule.guide])} |")
+    return lines
+
+
+def _code(text: str) -> str:
+    return f"`{_escaped(text)}`" if "<" in text else text
+
+
+def _escaped(text: str) -> str:
+    return text.replace("|", "\\|")
 
 
 def readme_with_diagram(text: str) -> str:

@@ -1,14 +1,9 @@
 import pytest
 from strategies import RESERVED, SPECIAL, UNKNOWN, VOCABULARY, tokens_of
 
-from harmony_stream.parsing.header_tokens import (
-    Fault,
-    kind_and_data,
-    plain_text_of,
-    quote,
-    read_header_tokens,
-)
-from harmony_stream.parsing.header_tokens import tokens_of as known_tokens_of
+from harmony_stream.parsing.header_tokens import Fault, read_header_tokens
+from harmony_stream.parsing.items import kind_and_data, plain_text_of, quote
+from harmony_stream.parsing.items import tokens_of as known_tokens_of
 from harmony_stream.parsing.states import TokenKind
 from harmony_stream.values.header_words import Section
 from harmony_stream.values.messages import Role

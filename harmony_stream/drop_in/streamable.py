@@ -20,7 +20,7 @@ from harmony_stream.drop_in.familiar import (
     familiar_errors,
     message_of_text,
 )
-from harmony_stream.parsing.header_tokens import quote
+from harmony_stream.parsing.items import quote
 from harmony_stream.parsing.states import State, expected_in
 from harmony_stream.values.completion import message_of
 from harmony_stream.values.events import (

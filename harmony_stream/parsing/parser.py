@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Self, SupportsIndex
 
 import attrs
 
-from harmony_stream.parsing.machine import CONTENT, Machine, Piece
+from harmony_stream.parsing.items import Item, Piece, piece_of
+from harmony_stream.parsing.machine import CONTENT, Machine
 from harmony_stream.parsing.marked_text import MarkedText
 from harmony_stream.parsing.states import State, TokenKind
 from harmony_stream.values.events import (
@@ -32,7 +33,6 @@ from harmony_stream.vocabulary import FormattingToken, Vocabulary
 if TYPE_CHECKING:
     from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
 
-    from harmony_stream.parsing.header_tokens import Item
     from harmony_stream.values.header import Header
 
 
@@ -332,16 +332,14 @@ class EventParser:
         if self._input is None:
             self._input = kind
             if kind is str:
-                limit = self._max_header_tokens * _CHARACTERS_A_TOKEN
-                self._machine.max_header_length = limit
+                self._machine.limit_headers(self._max_header_tokens * _CHARACTERS_A_TOKEN)
         elif self._input is not kind:
             raise ValueError("a parser takes tokens or marked text, not both: reset() it first")
 
     def _feed_item(self, item: Item, width: int) -> list[Event]:
         start = self._position
         self._position = stop = start + width
-        machine = self._machine
-        events = machine.step(machine.piece(item, start, stop))
+        events = self._machine.step(piece_of(self._vocabulary, item, start, stop))
         if events:
             self._refresh()
         return events
@@ -356,7 +354,7 @@ class EventParser:
         start = self._position
         self._position = stop = start + count
         events = self._machine.delta(data, start, stop)
-        self._ready = _NO_TEXTS if self._machine.held else self._vocabulary.texts
+        self._ready = _NO_TEXTS if self._machine.characters.held else self._vocabulary.texts
         return events
 
     def _refresh(self) -> None:
@@ -368,7 +366,9 @@ class EventParser:
         is_in_content = machine.state is CONTENT and machine.is_announced
         is_open = is_in_content and self._input is int and not self._closed
         self._parts = self._vocabulary.token_bytes if is_open else _NO_BYTES
-        self._ready = self._vocabulary.texts if is_open and not machine.held else _NO_TEXTS
+        self._ready = (
+            self._vocabulary.texts if is_open and not machine.characters.held else _NO_TEXTS
+        )
 
     def _checked(self, before: list[Event], events: list[Event]) -> list[Event]:
         """The events of one step; in strict mode the first fault among them is raised."""

@@ -25,10 +25,11 @@ text is the words that are part of no field, since they are text of the stream a
 What a table cannot hold
 ========================
 
-Some of it stands in the cells' `unless`: conditions under which a cell's
-fault is none. Two things more. `<|channel|>` after `<|constrain|>`, or the other way round, is a
-duplicate if it came before. And a header of more than `max_header_tokens` tokens is broken off
-before the next token, as if a stop token had come (`missing_message`); that token is content then.
+Some cells are two: the `unless` of a cell names a `Condition` under which another cell counts.
+Three more things. `<|channel|>` after `<|constrain|>`, or the other way round, is a duplicate if it
+came before. A header of more than `max_header_tokens` tokens is broken off before the next token,
+as if a stop token had come (`missing_message`); that token is content then. And between messages,
+bytes that may become a character of white space are held until that is decided.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 
 
 class State(StrEnum):
-    """Where in a stream the parser stands."""
+    """The place in the format that a parser has reached."""
 
     EXPECT_START = "EXPECT_START"
     ROLE = "ROLE"
@@ -55,7 +56,7 @@ class State(StrEnum):
 
 
 class TokenKind(StrEnum):
-    """What a token is, as far as the machine cares."""
+    """The kinds of token that the table tells apart."""
 
     START = "<|start|>"
     CHANNEL = "<|channel|>"
@@ -80,56 +81,70 @@ KIND_OF_FORMATTING_TOKEN: Mapping[FormattingToken, TokenKind] = {
 
 
 class Action(StrEnum):
-    """What is done with a token. The parser has one method for each."""
+    """The things that are done with a token. The machine has one method for each."""
 
     SKIP = "skip"
-    """Nothing."""
+    """Emit nothing; what follows begins after the token."""
     WAIT = "wait"
-    """White space is skipped; other text opens an implied header, and is kept."""
+    """Skip white space, and hold the bytes of an unfinished character."""
     IMPLY = "imply"
-    """Open an implied header, then do what its `ROLE` row says."""
+    """Open an implied header after any white space, then do what its `ROLE` row says."""
     OPEN = "open"
     """Open a header."""
+    REPEAT = "repeat"
+    """Open the header that the prompt had opened once more. Another role is a fault."""
     KEEP = "keep"
     """Keep the token until the header is read."""
     CLOSE = "close"
-    """Judge the header: the message starts."""
+    """Read the header: the message starts."""
+    DROP = "drop"
+    """Forget the header."""
     BREAK_OFF = "break off"
-    """Judge what there is of the header: left-over words are content, which then ends."""
+    """Read what there is of the header: left-over words are content, which then ends."""
     REOPEN = "reopen"
-    """Words that are no field are a message, which ends; other text is reported. Open another."""
+    """Make a message of words that are no field, and end it; report other text. Open another."""
     DELTA = "delta"
     """Emit text."""
     IGNORE = "ignore"
-    """Report the token; it is not part of the text."""
+    """Report the token, which is not part of the text."""
     REPLACE = "replace"
-    """Report the token; U+FFFD stands for it."""
+    """Report the token; emit U+FFFD for it."""
     FINISH = "finish"
-    """The message ends."""
+    """End the message."""
     NEXT = "next"
-    """The message ends without an end token, and a header opens."""
+    """End the message, which has no end token, and open a header."""
+
+
+class Condition(StrEnum):
+    """The conditions under which a cell has another one in its place."""
+
+    WHITE_SPACE = "the text is white space"
+    VERY_START = "it is <|startoftext|> at the very start"
+    BARE_ROLE = "the header holds nothing but its role, and was not implied"
+    REPEATED_PROMPT = "the prompt opened the header, and nothing came since but its role"
 
 
 class Cell(NamedTuple):
-    """What happens when a token of some kind comes in some state.
+    """One cell of the table.
 
     Attributes:
         next: the state afterwards.
         action: what is done.
-        fault: what is wrong with that, or None.
-        unless: when nothing is wrong in spite of that.
+        fault: the breach of the format, or None.
+        unless: the exception, or None.
     """
 
     next: State
     action: Action
     fault: FaultKind | None = None
-    unless: str = ""
+    unless: Unless | None = None
 
 
-_BARE_ROLE = "the header holds nothing but its role"
-_WHITE_SPACE = "it is white space"
-_VERY_START = "it is <|startoftext|> at the very start"
-_REPEATED_PROMPT = "the prompt opened the header, nothing came since, and the same role follows"
+class Unless(NamedTuple):
+    """An exception to a cell: the cell that counts if a condition is met."""
+
+    condition: Condition
+    cell: Cell
 
 
 def _between_messages() -> dict[TokenKind, Cell]:
@@ -145,26 +160,31 @@ def _between_messages() -> dict[TokenKind, Cell]:
         TokenKind.CALL: skip,
         TokenKind.END_OF_TEXT: skip,
         TokenKind.OTHER_SPECIAL: Cell(
-            stay, Action.IGNORE, FaultKind.UNEXPECTED_MARKER, _VERY_START
+            stay, Action.IGNORE, FaultKind.UNEXPECTED_MARKER, Unless(Condition.VERY_START, skip)
         ),
-        TokenKind.TEXT: Cell(State.ROLE, Action.WAIT, fault, _WHITE_SPACE),
+        TokenKind.TEXT: Cell(
+            State.ROLE,
+            Action.IMPLY,
+            fault,
+            Unless(Condition.WHITE_SPACE, Cell(stay, Action.WAIT)),
+        ),
         TokenKind.UNKNOWN: Cell(stay, Action.IGNORE, FaultKind.UNKNOWN_TOKEN),
         TokenKind.END_OF_STREAM: skip,
     }
 
 
 def _in_header(section: State) -> dict[TokenKind, Cell]:
-    second_channel = FaultKind.DUPLICATE_CHANNEL if section is State.CHANNEL else None
-    second_constrain = FaultKind.DUPLICATE_CONSTRAIN if section is State.CONSTRAIN else None
-    bare = _BARE_ROLE if section is State.ROLE else ""
-    stop = Cell(State.EXPECT_START, Action.BREAK_OFF, FaultKind.MISSING_MESSAGE, bare)
+    expect_start, fault = State.EXPECT_START, FaultKind
+    second_channel = fault.DUPLICATE_CHANNEL if section is State.CHANNEL else None
+    second_constrain = fault.DUPLICATE_CONSTRAIN if section is State.CONSTRAIN else None
+    bare = repeated = very_start = None
+    if section is State.ROLE:  # a later section is more than a role, and after the start
+        bare = Unless(Condition.BARE_ROLE, Cell(expect_start, Action.DROP))
+        repeated = Unless(Condition.REPEATED_PROMPT, Cell(State.ROLE, Action.REPEAT))
+        very_start = Unless(Condition.VERY_START, Cell(State.ROLE, Action.SKIP))
+    stop = Cell(expect_start, Action.BREAK_OFF, fault.MISSING_MESSAGE, bare)
     return {
-        TokenKind.START: Cell(
-            State.ROLE,
-            Action.REOPEN,
-            FaultKind.UNEXPECTED_START,
-            _REPEATED_PROMPT if section is State.ROLE else "",
-        ),
+        TokenKind.START: Cell(State.ROLE, Action.REOPEN, fault.UNEXPECTED_START, repeated),
         TokenKind.CHANNEL: Cell(State.CHANNEL, Action.KEEP, second_channel),
         TokenKind.CONSTRAIN: Cell(State.CONSTRAIN, Action.KEEP, second_constrain),
         TokenKind.MESSAGE: Cell(State.CONTENT, Action.CLOSE),
@@ -172,16 +192,11 @@ def _in_header(section: State) -> dict[TokenKind, Cell]:
         TokenKind.RETURN: stop,
         TokenKind.CALL: stop,
         TokenKind.END_OF_TEXT: stop,
-        TokenKind.OTHER_SPECIAL: Cell(
-            section,
-            Action.KEEP,
-            FaultKind.UNEXPECTED_MARKER,
-            _VERY_START if section is State.ROLE else "",
-        ),
+        TokenKind.OTHER_SPECIAL: Cell(section, Action.KEEP, fault.UNEXPECTED_MARKER, very_start),
         TokenKind.TEXT: Cell(section, Action.KEEP),
-        TokenKind.UNKNOWN: Cell(section, Action.KEEP, FaultKind.UNKNOWN_TOKEN),
+        TokenKind.UNKNOWN: Cell(section, Action.KEEP, fault.UNKNOWN_TOKEN),
         TokenKind.END_OF_STREAM: Cell(
-            State.EXPECT_START, Action.BREAK_OFF, FaultKind.TRUNCATED_IN_HEADER, bare
+            expect_start, Action.BREAK_OFF, fault.TRUNCATED_IN_HEADER, bare
         ),
     }
 
@@ -226,11 +241,11 @@ WORD_FAULTS: Mapping[FaultKind, tuple[str, ...]] = {
     FaultKind.UNPARSED_HEADER_TEXT: ("to=NAME", "one content type"),
     FaultKind.INVALID_UTF8_IN_HEADER: ("UTF-8",),
 }
-"""The faults of a header's words, each with what was expected in their place."""
+"""The faults of a header's words, each with what is expected in their place."""
 
 
 def expected_in(state: State) -> tuple[str, ...]:
-    """The kinds of token that are no fault in a state, read off the table.
+    """Return the kinds of token that are not a fault in a state, read off the table.
 
     >>> expected_in(State.CHANNEL)
     ('<|constrain|>', '<|message|>', 'text')

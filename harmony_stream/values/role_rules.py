@@ -166,7 +166,7 @@ def _glued_role(case: RoleCase) -> Author | None:
 
 
 def _given_role_glued(case: RoleCase) -> Author | None:
-    """Like `_glued_role`, of the given role only: another one is text there."""
+    """`assistantfinal`: the given role again. Another role is text here."""
     author = _glued_role(case)
     is_given = author is not None and author.role is case.role
     return author._replace(name=case.name) if author and is_given else None
@@ -194,7 +194,7 @@ def _missing_role(case: RoleCase) -> Author | None:
 
 
 def _given_role(case: RoleCase) -> Author:
-    """The role that the prompt gave."""
+    """Nothing about its author."""
     return Author(case.role, case.name, case.channel)
 
 
