@@ -38,16 +38,10 @@ MODULES = [
 # Those that kill most for their time come first.
 TESTS_OF_HISTORY = ["history/test_history", "history/test_agent_session", "history/test_transcript"]
 TESTS = [
-    *(
-        "test_read_header",
-        "test_sections",
-        "test_machine",
-        "test_header_tokens",
-        "test_events",
-        "test_marked_text",
-    ),
-    *("test_collect", "test_parse_cases", "test_states", "test_parser", "test_rare_inputs"),
-    *("test_laws", "test_streamable"),
+    *("values/test_read_header", "rendering/test_sections", "parsing/test_machine"),
+    *("parsing/test_header_tokens", "values/test_events", "parsing/test_marked_text"),
+    *("parsing/test_collect", "test_parse_cases", "parsing/test_states", "parsing/test_parser"),
+    *("test_rare_inputs", "test_laws", "drop_in/test_streamable"),
 ]
 # What tests import and no mutant changes is imported once.
 PRELOADED = ["hypothesis.strategies", "openai_harmony", "pyarrow", "pydantic", "pytest"]

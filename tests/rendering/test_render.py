@@ -44,7 +44,7 @@ from harmony_stream.values.messages import (
 from harmony_stream.values.tools import ToolDescription, ToolNamespaceConfig
 from harmony_stream.vocabulary import Vocabulary
 
-CASES = json.loads(Path(__file__).with_name("cases").joinpath("render.json").read_text("utf-8"))
+CASES = json.loads(Path(__file__).parents[1].joinpath("cases/render.json").read_text("utf-8"))
 RENDERERS = {name: Renderer(profile=name) for name in PROFILES}
 KEEP = RenderConversationConfig(auto_drop_analysis=False)
 
@@ -821,7 +821,7 @@ def test_any_conversation_is_written_as_the_wheel_writes_it(wheel, messages, met
         ours = getattr(renderer, method)(Conversation.from_dict(raw), *role, config)
     except RenderError as error:
         if error.field.startswith(("tools[", "description")):
-            return  # by a "}" of its own: tests/test_sections.py
+            return  # by a "}" of its own: tests/rendering/test_sections.py
         refused = Message.from_dict(messages[error.message_index])
         theirs = wheel.tokens("render", message=messages[error.message_index])
         assert header_read_in(theirs) != header_of(as_it_is_read(refused, renderer))
