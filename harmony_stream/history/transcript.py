@@ -52,7 +52,6 @@ from harmony_stream.rendering.render import Renderer
 from harmony_stream.support.files import append, identity_of, sealed, writing
 from harmony_stream.values.completion import message_of
 from harmony_stream.values.events import (
-    ContentDelta,
     EndKind,
     Event,
     HarmonyParseError,
@@ -60,6 +59,7 @@ from harmony_stream.values.events import (
     MessageEnd,
     MessageStart,
 )
+from harmony_stream.values.fold import EndedMessage, Fold
 from harmony_stream.values.header import Header
 from harmony_stream.values.messages import (
     Author,
@@ -131,11 +131,10 @@ class Transcript:
         self._origin = 0
         self._is_sampling = False
         self._has_returned = False  # in this sample, so that what follows is none of the answer
-        # The message that has not ended: where it begins, its header if known, its text.
+        # The message that has not ended: where it begins, where its header stops if that is known.
+        self._fold = Fold()
         self._pending = 0
         self._header_stop: int | None = None
-        self._channel: str | None = None
-        self._texts: list[str] = []
         self._has_fault = False
 
         # By message, and the tokens of all as prompts hold them, which `offsets` cuts up.
@@ -361,7 +360,9 @@ class Transcript:
     def usage(self) -> TokenUsage:
         """How many tokens were prompted and sampled, by channel and kind; all are counted."""
         counts = {channel: list(row) for channel, row in self._counts.items()}
-        self._count(counts, self._channel, self._header_stop, len(self._tokens))
+        start = self._fold.start
+        channel = None if start is None else start.channel
+        self._count(counts, channel, self._header_stop, len(self._tokens))
         return TokenUsage({channel: ChannelUsage(*row) for channel, row in counts.items()})
 
     def training(self) -> TrainingView:
@@ -434,20 +435,17 @@ class Transcript:
     def _read(self, events: Iterable[Event]) -> None:
         """Fold events into messages."""
         for event in events:
-            match event:
-                case ContentDelta():
-                    self._texts.append(event.text)
-                case MessageStart():
-                    if self._header_stop is None:  # not that of a message which a prompt opened
-                        self._header_stop = self._origin + event.stop
-                        self._channel = event.header.channel
-                case Malformed():
-                    self._has_fault = True
-                case _:
-                    self._add_message(event)
+            if isinstance(event, MessageStart):
+                if self._fold.start is not None:  # that of a message which a prompt opened
+                    continue
+                self._header_stop = self._origin + event.stop
+            self._has_fault |= isinstance(event, Malformed)
+            ended = self._fold.feed(event)
+            if isinstance(ended, EndedMessage):
+                self._add_message(ended.end, ended.text)
 
-    def _add_message(self, end: MessageEnd) -> None:
-        stop, text = self._origin + end.stop, "".join(self._texts)
+    def _add_message(self, end: MessageEnd, text: str) -> None:
+        stop = self._origin + end.stop
         self._count(self._counts, end.channel, self._header_stop, stop)
         self._history += self._in_history(self._tokens[self._pending : stop], end, text)
         self._offsets.append(len(self._history))
@@ -474,8 +472,7 @@ class Transcript:
 
     def _begin_message(self, place: int) -> None:
         self._pending = place
-        self._header_stop = self._channel = None
-        self._texts = []
+        self._header_stop = None
         self._has_fault = False
 
     def _count(

@@ -30,18 +30,14 @@ from harmony_stream.logs.columns import (
 from harmony_stream.logs.rows import checked, flatten, ids_at, is_whole
 from harmony_stream.logs.short_cut import short_cut
 from harmony_stream.parsing.parser import EventParser
-from harmony_stream.values.events import (
-    ContentDelta,
-    Event,
-    Malformed,
-    MessageEnd,
-    MessageStart,
-)
+from harmony_stream.values.fold import EndedMessage, Fold
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     import pyarrow as pa  # type: ignore[import-untyped]
+
+    from harmony_stream.values.events import Event
 
 
 def parse_batch(rows: Any) -> Columns:
@@ -128,34 +124,22 @@ def events_of(ids: Any) -> list[Event]:
 
 
 def _messages(row: int, events: list[Event]) -> Iterator[MessageRow]:
-    opened: MessageStart | None = None
-    texts: list[str] = []
-    faults: list[str] = []
+    fold = Fold()
     for event in events:
-        match event:
-            case MessageStart():
-                opened, texts, faults = event, [], []
-            case ContentDelta():
-                texts.append(event.text)
-            case MessageEnd():
-                assert opened is not None
-                text = "".join(texts)
-                faults += faults_of_call(header_fields(opened), text, event.complete)
-                yield _message(row, opened, text, event, faults)
-                opened = None
-            case Malformed() if opened is not None:
-                faults.append(event.kind.value)
-            case _:
-                yield _stray(row, event.text, event.start, event.stop, event.kind.value)
+        found = fold.feed(event)
+        if isinstance(found, EndedMessage):
+            yield _message(row, found)
+        elif found is not None:
+            yield _stray(row, found.text, found.start, found.stop, found.kind.value)
 
 
-def _message(
-    row: int, opened: MessageStart, text: str, end: MessageEnd, faults: list[str]
-) -> MessageRow:
-    counts = (opened.stop - opened.start, end.start - opened.stop)
-    place = (opened.start, end.stop, *counts)
-    fields = header_fields(opened)
-    return (row, opened.index, *fields, text, *place, end.end.value, end.complete, faults)
+def _message(row: int, ended: EndedMessage) -> MessageRow:
+    start, text, end, _ = ended
+    fields = header_fields(start)
+    faults = [fault.kind.value for fault in ended.faults]
+    faults += faults_of_call(fields, text, end.complete)
+    place = (start.start, end.stop, start.stop - start.start, end.start - start.stop)
+    return (row, start.index, *fields, text, *place, end.end.value, end.complete, faults)
 
 
 def _stray(row: int, text: str, start: int, stop: int, fault: str) -> MessageRow:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from harmony_stream.adapters.arguments import NO_ARGUMENTS, lack_arguments
 from harmony_stream.adapters.routing import CALLS, STRAY, RouteKind, Unlabelled, route, stray_route
 from harmony_stream.values.completion import BLANK_LINE
-from harmony_stream.values.events import ContentDelta, Malformed, MessageStart
+from harmony_stream.values.fold import EndedMessage, Fold
 from harmony_stream.values.header import Header
 from harmony_stream.values.messages import Role
 from harmony_stream.values.tools import FUNCTIONS
@@ -20,7 +20,7 @@ from harmony_stream.values.tools import FUNCTIONS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from harmony_stream.values.events import Event
+    from harmony_stream.values.events import Event, Malformed
 
 
 class Said(NamedTuple):
@@ -52,24 +52,19 @@ def said_in(events: Iterable[Event]) -> Iterator[Said]:
     >>> [said.text for said in said_in(events_of([200008, 13225, 200007, 12194]))]
     ['Hello', 'Hi']
     """
-    held: list[Malformed] = []
-    texts: list[str] = []
+    fold = Fold()
+    held: list[Malformed] = []  # it may be in the header of the next message
     for event in events:
-        match event:
-            case Malformed():
-                is_said = event.kind in STRAY and event.text.strip()
-                held += [event] if is_said else []
-            case MessageStart():
-                texts = []
-                for fault in held:
-                    is_in_header = event.start <= fault.start < event.stop
-                    yield _stray(fault, event.header if is_in_header else None)
-                held = []
-            case ContentDelta():
-                texts.append(event.text)
-            case _:  # a MessageEnd
-                ends_answer = event.end.ends_answer
-                yield Said(event.header, "".join(texts), event.complete, ends_answer)
+        found = fold.feed(event)
+        if isinstance(found, EndedMessage):
+            start, end = found.start, found.end
+            for fault in held:
+                is_in_header = start.start <= fault.start < start.stop
+                yield _stray(fault, start.header if is_in_header else None)
+            held = []
+            yield Said(end.header, found.text, end.complete, end.end.ends_answer)
+        elif found is not None and found.kind in STRAY and found.text.strip():
+            held.append(found)
     for fault in held:
         yield _stray(fault, None)
 

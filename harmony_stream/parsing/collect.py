@@ -1,4 +1,4 @@
-"""From events to messages: a fold that knows nothing of tokens."""
+"""From tokens to messages in one call, and from events to messages one by one."""
 
 from __future__ import annotations
 
@@ -6,14 +6,8 @@ from typing import TYPE_CHECKING, SupportsIndex
 
 from harmony_stream.parsing.parser import EventParser
 from harmony_stream.values.completion import Completion, message_of
-from harmony_stream.values.events import (
-    ContentDelta,
-    Event,
-    Malformed,
-    MessageEnd,
-    MessageStart,
-    join_deltas,
-)
+from harmony_stream.values.events import Event, Malformed, MessageEnd, join_deltas
+from harmony_stream.values.fold import EndedMessage, Fold
 from harmony_stream.values.messages import Message, Role
 
 if TYPE_CHECKING:
@@ -37,35 +31,34 @@ class MessageCollector:
         self.messages: list[Message] = []
         """The messages that have ended."""
         self.ends: list[MessageEnd] = []
-        """How they ended."""
+        """Their last events."""
         self.faults: list[Malformed] = []
-        """What broke the format."""
-        self._texts: list[str] = []
+        """The breaches of the format, in messages and outside of them."""
+        self._fold = Fold()
         self._events: list[Event] = []
-        # Of the message that has not ended, whose text is joined when it does.
+        # Since the last message ended; joined when the next one does.
         self._latest: list[Event] = []
 
     def feed(self, event: Event) -> Message | None:
-        """Take one event; give the message that it ends, if it ends one."""
+        """Take one event; return the message that it ends, if it ends one."""
         self._latest.append(event)
         if isinstance(event, MessageEnd):
             return self._end(event)
-        if isinstance(event, ContentDelta):
-            self._texts.append(event.text)
-        elif isinstance(event, MessageStart):
-            self._texts = []
-        else:
+        if isinstance(event, Malformed):
             self.faults.append(event)
         return None
 
-    def _end(self, event: MessageEnd) -> Message:
-        message = message_of(event.header, "".join(self._texts))
-        self.messages.append(message)
-        self.ends.append(event)
-        # Where `feed_many` has joined the text there is nothing left to join.
-        is_joined = len(self._texts) < 2
-        self._events += self._latest if is_joined else join_deltas(self._latest)
+    def _end(self, end: MessageEnd) -> Message:
+        # Joined before they are folded: one pass for the completion's events and for the text.
+        # Start, text, end leave nothing to join, and `feed_many` mostly gives these.
+        events = self._latest if len(self._latest) <= 3 else join_deltas(self._latest)
         self._latest = []
+        self._events += events
+        *_, ended = map(self._fold.feed, events)
+        assert isinstance(ended, EndedMessage)
+        message = message_of(end.header, ended.text)
+        self.messages.append(message)
+        self.ends.append(end)
         return message
 
     def completion(self) -> Completion:

@@ -7,13 +7,8 @@ from typing import TYPE_CHECKING
 from harmony_stream.rendering.header import role_word
 from harmony_stream.rendering.profiles import GUIDE, Profile
 from harmony_stream.rendering.render import Renderer
-from harmony_stream.values.events import (
-    ContentDelta,
-    EndKind,
-    Event,
-    MessageEnd,
-    MessageStart,
-)
+from harmony_stream.values.events import EndKind, Event, MessageEnd, MessageStart
+from harmony_stream.values.fold import EndedMessage, Fold
 from harmony_stream.vocabulary import FormattingToken, Vocabulary
 
 if TYPE_CHECKING:
@@ -50,17 +45,17 @@ def render_events(
     """
     renderer = Renderer(vocabulary, profile)
     tokens: list[int] = []
-    texts: list[str] = []
+    fold = Fold()
     for event in events:
-        match event:  # the text of a Malformed belongs to no message
-            case MessageStart():
-                tokens += _fed_header(renderer, event)
-            case ContentDelta():
-                texts.append(event.text)
-            case MessageEnd():
-                tokens += renderer.encode("".join(texts)) + _end_tokens(renderer, event)
-                texts.clear()
-    return tokens + renderer.encode("".join(texts))
+        ended = fold.feed(event)
+        if isinstance(ended, EndedMessage):  # the text of a fault belongs to no message
+            tokens += _message(renderer, ended.start, ended.text)
+            tokens += _end_tokens(renderer, ended.end)
+    return tokens if fold.start is None else tokens + _message(renderer, fold.start, fold.text)
+
+
+def _message(renderer: Renderer, start: MessageStart, text: str) -> list[int]:
+    return _fed_header(renderer, start) + renderer.encode(text)
 
 
 def _end_tokens(renderer: Renderer, event: MessageEnd) -> list[int]:
