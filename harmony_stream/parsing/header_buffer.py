@@ -84,9 +84,8 @@ class HeaderBuffer:
         self.stops = [0] * len(self.items)
 
     def begin_after(self, piece: Piece) -> None:
-        """Leave a piece out that comes before everything else."""
-        if not self.items:
-            self.start = self.first = piece.stop
+        """Leave a piece out that comes before all items."""
+        self.start = self.first = piece.stop
 
     def append(self, piece: Piece) -> None:
         """Keep a piece."""

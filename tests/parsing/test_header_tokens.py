@@ -2,13 +2,9 @@ import pytest
 from strategies import RESERVED, SPECIAL, UNKNOWN, VOCABULARY, tokens_of
 
 from harmony_stream.parsing.header_tokens import Fault, read_header_tokens
-from harmony_stream.parsing.items import kind_and_data, plain_text_of, quote
-from harmony_stream.parsing.items import tokens_of as known_tokens_of
-from harmony_stream.parsing.states import TokenKind
 from harmony_stream.values.header_words import Section
 from harmony_stream.values.messages import Role
 from harmony_stream.values.read_header import Opening
-from harmony_stream.vocabulary import Vocabulary
 
 START, CHANNEL = SPECIAL["<|start|>"], SPECIAL["<|channel|>"]
 
@@ -20,38 +16,6 @@ def judged(items, opening=Opening.START, role=None, *, closed=True):
 def faults_of(items, **options):
     faults = judged(items, **options).faults
     return [(fault.kind.value, fault.item, fault.offset, fault.text) for fault in faults]
-
-
-@pytest.mark.parametrize(
-    ("item", "kind", "data"),
-    [
-        (13225, TokenKind.TEXT, b"Hello"),
-        (172, TokenKind.TEXT, b"\xf0"),
-        ("h\u00e9", TokenKind.TEXT, b"h\xc3\xa9"),
-        (b"\xff", TokenKind.TEXT, b"\xff"),
-        (CHANNEL, TokenKind.CHANNEL, b"<|channel|>"),
-        (SPECIAL["<|call|>"], TokenKind.CALL, b"<|call|>"),
-        (SPECIAL["<|endoftext|>"], TokenKind.END_OF_TEXT, b"<|endoftext|>"),
-        (SPECIAL["<|startoftext|>"], TokenKind.OTHER_SPECIAL, b"<|startoftext|>"),
-        (RESERVED, TokenKind.OTHER_SPECIAL, b"<|reserved_200013|>"),
-        (UNKNOWN, TokenKind.UNKNOWN, b"\xef\xbf\xbd"),
-        (2**70, TokenKind.UNKNOWN, b"\xef\xbf\xbd"),
-    ],
-)
-def test_an_item_is_of_a_kind_and_has_bytes(item, kind, data):
-    assert kind_and_data(VOCABULARY, item) == (kind, data)
-
-
-def test_the_text_of_items_spells_out_special_tokens_and_joins_characters():
-    assert quote(VOCABULARY, (CHANNEL, 172, 253, 99, 228, "a", b"\xff")) == "<|channel|>🦆a\ufffd"
-    assert quote(VOCABULARY, (CHANNEL,)) == "<|channel|>"
-    assert quote(VOCABULARY, (201089,)) == "\ufffd"
-
-
-@pytest.mark.parametrize("items", [("a" * 501,), (b"a" * 501,), (*([64] * 501),), ("a" * 10**6,)])
-def test_a_quote_is_cut_after_500_characters(items):
-    assert quote(VOCABULARY, items) == "a" * 500 + "…"
-    assert quote(VOCABULARY, ("🦆" * 500,)) == "🦆" * 500
 
 
 def test_a_character_in_two_tokens_of_a_header_is_whole():
@@ -79,16 +43,6 @@ def test_a_fault_inside_a_token_says_how_many_bytes_stand_before_it():
         ("unparsed_header_text", 0, 5, "é x !"),
         ("empty_recipient", 0, 8, "to="),
     ]
-
-
-def test_only_so_many_unknown_tokens_are_kept_in_mind():
-    known = known_tokens_of(Vocabulary.from_tiktoken(VOCABULARY.tiktoken_encoding))
-    for token in range(UNKNOWN, UNKNOWN + 1001):
-        assert known[token] == (TokenKind.UNKNOWN, b"\xef\xbf\xbd")
-    assert len(known) == 1000
-    assert (UNKNOWN in known, UNKNOWN + 1000 in known) == (True, False)
-    assert known[13225] == (TokenKind.TEXT, b"Hello")
-    assert 13225 in known
 
 
 def test_a_prompt_repeated_with_another_role_is_at_fault_before_all_items():
@@ -127,11 +81,6 @@ def test_the_rest_of_a_header_begins_in_an_item_behind_so_many_bytes():
 def test_faults_behind_the_beginning_of_the_content_do_not_count():
     items = [*tokens_of("user"), RESERVED, *tokens_of(" hello there"), RESERVED, UNKNOWN, 172]
     assert faults_of(items, closed=False) == [("unexpected_marker", 1, 0, "")]
-
-
-def test_the_text_of_a_header_is_without_its_markers():
-    items = [*tokens_of("user<|channel|>final"), RESERVED, UNKNOWN, 172]
-    assert plain_text_of(VOCABULARY, items) == "userfinal\ufffd\ufffd"
 
 
 def test_a_header_seen_before_is_judged_once():
