@@ -6,7 +6,7 @@ export interface MessageStart {
   type: "message_start";
   /** the ordinal of the message in the stream, from 0. */
   index: number;
-  /** who writes, where, to whom. */
+  /** author, channel, recipient and type. */
   header: Header;
   /** the header's tokens, `<|start|>` and `<|message|>` included. */
   start: number;
@@ -32,7 +32,7 @@ export interface MessageEnd {
   type: "message_end";
   /** the ordinal of the message. */
   index: number;
-  /** what ended it. */
+  /** the way in which it ended. */
   end: "end" | "return" | "call" | "end_of_text" | "implicit" | "truncated";
   /**
    * whether a real end token (`END`, `RETURN`, `CALL`) came and `<|message|>` had closed the
@@ -45,10 +45,10 @@ export interface MessageEnd {
   stop: number;
 }
 
-/** The stream breaks the format here; what was done about it is seen in the other events. */
+/** The stream breaks the format here; the other events show the repair. */
 export interface Malformed {
   type: "malformed";
-  /** what is wrong. A strict parser raises it. */
+  /** the fault. A strict parser raises it. */
   error: HarmonyParseError;
   /**
    * text that belongs to no message: stray text between messages, a header that was given up, or
@@ -61,15 +61,15 @@ export interface Malformed {
   stop: number;
 }
 
-/** Who writes a message, on which channel, to whom, and of which type. */
+/** Author, channel, recipient and type of a message. */
 export interface Header {
-  /** who writes. */
+  /** the author's role. */
   role: "user" | "assistant" | "system" | "developer" | "tool";
   /** of a tool, or of a named author; else null. */
   name: string | null;
-  /** `analysis`, `commentary`, `final`, or whatever word stood there; null without one. */
+  /** `analysis`, `commentary`, `final`, or another word in that place; null without one. */
   channel: string | null;
-  /** what followed `to=`, or null. */
+  /** the name after `to=`, or null. */
   recipient: string | null;
   /** as openai_harmony gives it: `<|constrain|>json`, or the bare word `json`. */
   content_type: string | null;
@@ -77,25 +77,25 @@ export interface Header {
 
 /** The tokens break the format. */
 export interface HarmonyParseError {
-  /** which fault. */
+  /** the fault. */
   kind: "expected_start" | "missing_message" | "unexpected_start" | "missing_end" | "unexpected_marker" | "duplicate_channel" | "duplicate_recipient" | "duplicate_constrain" | "empty_channel" | "empty_recipient" | "empty_constrain" | "unknown_role" | "unparsed_header_text" | "unknown_token" | "invalid_utf8_in_header" | "truncated_in_header";
   /**
-   * of the token at fault: the number of tokens fed before it (characters, or bytes, when marked
-   * text is fed).
+   * the number of tokens fed before the token at fault (characters, or bytes, when marked text
+   * is fed).
    */
   position: number;
   /** its id; null at the end of the stream and for marked text. */
   token: number | null;
   /** its text, or the header word at fault. */
   token_text: string;
-  /** name of the parser's state when it came. */
+  /** the name of the parser's state when it came. */
   state: string;
   /**
    * the unfinished header, special tokens spelled out; "" outside a header. Of a long one the
    * first 500 characters and an ellipsis, as for `token_text`.
    */
   header_text: string;
-  /** what would have been right, in words of the format. */
+  /** the alternatives without a fault, in words of the format. */
   expected: string[];
   /** the error as a sentence. */
   message: string;

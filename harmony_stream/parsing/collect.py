@@ -62,7 +62,7 @@ class MessageCollector:
         return message
 
     def completion(self) -> Completion:
-        """What the stream said so far, in messages that have ended."""
+        """Return the messages that have ended so far."""
         events = (*self._events, *join_deltas(self._latest))
         return Completion(tuple(self.messages), tuple(self.ends), tuple(self.faults), events)
 
@@ -78,7 +78,7 @@ def parse(
 
     Raises:
         HarmonyParseError: a fault, in strict mode.
-        TypeError, ValueError: a token is no integer, or negative.
+        TypeError, ValueError: a token is not an integer, or negative.
 
     >>> parse([200005, 17196, 200008, 13225]).end
     <EndKind.TRUNCATED: 'truncated'>

@@ -1,4 +1,4 @@
-"""What is reported of a fault: from the reading of a header, or a token, to `Malformed` events."""
+"""Faults as events: from a token, or the reading of a header, to `Malformed`."""
 
 from __future__ import annotations
 

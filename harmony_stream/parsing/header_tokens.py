@@ -1,4 +1,4 @@
-"""The tokens of a header, judged when it ends: what they say, and which of them is at fault.
+"""The tokens of a header, read when it ends: their meaning, and which of them is at fault.
 
 The bridge between tokens and `harmony_stream.values.read_header`, which knows text only: it makes
 the runs of text that a header is read from, and finds the token of each place in them again.
@@ -36,11 +36,11 @@ class Fault(NamedTuple):
     """A fault of a header.
 
     Attributes:
-        kind: which.
+        kind: the breach of the format.
         item: the ordinal of the item at fault; the number of items is the token that ended the
             header, -1 the one that began it.
-        offset: bytes of that item in front of the fault.
-        section: the section that the fault stands in.
+        offset: bytes of that item before the fault.
+        section: the section that the fault is in.
         text: the header word at fault, or "".
     """
 
@@ -56,9 +56,9 @@ class LeftText(NamedTuple):
 
     Attributes:
         first, last: the items in which it begins and ends.
-        offset: bytes of the first item in front of the word.
+        offset: bytes of the first item before the word.
         width: bytes of the last item up to the end of the word.
-        text: what it says.
+        text: the white space and the word.
     """
 
     first: int
@@ -69,14 +69,14 @@ class LeftText(NamedTuple):
 
 
 class HeaderReading(NamedTuple):
-    """What the items of a header say.
+    """The meaning of the items of a header.
 
     Attributes:
         header: its fields.
-        faults: what is wrong with it, in the order of the items.
+        faults: the breaches of the format, in the order of the items.
         rest: of a header that `<|message|>` did not close: the item in which the content begins,
             and the bytes of that item before it; or None.
-        is_bare: whether it holds nothing but its role.
+        is_bare: True if it holds nothing but its role.
         left: the words that are part of no field.
     """
 
@@ -114,7 +114,7 @@ class _Map:
         )
 
     def locate(self, offset: int) -> tuple[int, int]:
-        """The item in which a character begins, and the bytes of it before the character."""
+        """Return the item in which a character begins, and the bytes of it before the character."""
         if offset < 0:
             return self._first - 1, 0
         position = self._bytes[offset]
@@ -122,7 +122,7 @@ class _Map:
         return self._first + item, position - self._starts[item]
 
     def locate_end(self, offset: int) -> tuple[int, int]:
-        """The item in which the character before this place ends, and its bytes up to there."""
+        """Return the item in which the character before this place ends, and its bytes up to there."""
         position = self._bytes[offset]
         item = bisect_left(self._starts, position) - 1
         return self._first + item, position - self._starts[item]
@@ -181,7 +181,7 @@ def _locate_left(maps: list[_Map], word: LeftWord) -> LeftText:
 def _cut_into_stretches(
     vocabulary: Vocabulary, items: tuple[Item, ...]
 ) -> tuple[list[_Stretch], list[Fault]]:
-    """The runs of a header, and the faults of single tokens in it."""
+    """Return the runs of a header, and the faults of single tokens in it."""
     stretches = [_Stretch(Section.ROLE, True, 0)]
     faults: list[Fault] = []
     for number, item in enumerate(items):
@@ -208,7 +208,7 @@ def _locate(maps: list[_Map], runs: list[Run], fault: HeaderFault, count: int) -
 
 
 def _broken_bytes(maps: list[_Map], runs: list[Run]) -> list[Fault]:
-    """One fault for each run that is not UTF-8, at the first byte that is not."""
+    """Return one fault for each run that is not UTF-8, at the first byte that is not."""
     faults = []
     for finder, run in zip(maps, runs, strict=True):
         offset = next((at for at, char in enumerate(run.text) if "\udc80" <= char <= "\udcff"), -1)

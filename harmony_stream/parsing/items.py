@@ -1,4 +1,4 @@
-"""What is fed to a parser: tokens, or stretches of marked text, with their kind and bytes."""
+"""The items that a parser is fed: tokens, or stretches of marked text, with kind and bytes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from harmony_stream.vocabulary import Vocabulary
 
 Item: TypeAlias = int | str | bytes
-"""What is fed: a token id, or a piece of marked text."""
+"""A token id, or a piece of marked text."""
 
 
 class Piece(NamedTuple):
@@ -33,13 +33,13 @@ class Piece(NamedTuple):
 
 
 _UNKNOWN = TokenKind.UNKNOWN, "\ufffd".encode()
-# How many ids that are no tokens are remembered: some come again and again, and there is no end of
-# them.
+# The number of ids without a token that are kept: some come again and again, and there are
+# endlessly many.
 _MOST_UNKNOWN = 1000
 
 
 class _Tokens(dict[int, tuple[TokenKind, bytes]]):
-    """Kind and bytes of tokens, found out when first asked for."""
+    """Kind and bytes of tokens, looked up when first asked for."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         super().__init__()
@@ -66,12 +66,12 @@ class _Tokens(dict[int, tuple[TokenKind, bytes]]):
 
 
 def tokens_of(vocabulary: Vocabulary) -> _Tokens:
-    """The kinds and bytes of a vocabulary's tokens, one table for all its parsers."""
+    """Return the kinds and bytes of a vocabulary's tokens, one table for all its parsers."""
     return vocabulary.table(_Tokens)
 
 
 def kind_and_data(vocabulary: Vocabulary, item: Item) -> tuple[TokenKind, bytes]:
-    """What an item is to the machine, and its bytes; of an unknown token those of U+FFFD."""
+    """Return the kind and the bytes of an item; of an unknown token those of U+FFFD."""
     if isinstance(item, int):
         return tokens_of(vocabulary)[item]
     return TokenKind.TEXT, item.encode() if isinstance(item, str) else item
@@ -96,14 +96,14 @@ class _Spellings(dict[int, str]):
 
     def __missing__(self, token: int) -> str:
         kind, data = kind_and_data(self._vocabulary, token)
-        if kind is TokenKind.UNKNOWN:  # not kept: there is no end of such ids
+        if kind is TokenKind.UNKNOWN:  # not kept: there are endlessly many such ids
             return "\ufffd"
         self[token] = text = data.decode("utf-8", "replace")
         return text
 
 
 def quote(vocabulary: Vocabulary, items: Sequence[Item]) -> str:
-    """The text of items as errors quote it: special tokens spelled out, a long one cut.
+    """Return the text of items as errors quote it: special tokens spelled out, a long one cut.
 
     >>> from harmony_stream.vocabulary import Vocabulary
     >>> quote(Vocabulary.default(), [200005, 17196])
@@ -120,12 +120,12 @@ def quote(vocabulary: Vocabulary, items: Sequence[Item]) -> str:
 
 
 def shortened(text: str) -> str:
-    """The text, or its beginning if it is too long to be quoted."""
+    """Return the text, or its beginning if it is too long to be quoted."""
     return text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}…"
 
 
 def plain_text_of(vocabulary: Vocabulary, items: Iterable[Item]) -> str:
-    """The text of items, without special tokens."""
+    """Return the text of items, without special tokens."""
     pairs = [kind_and_data(vocabulary, item) for item in items]
     texts = [data for kind, data in pairs if kind in (TokenKind.TEXT, TokenKind.UNKNOWN)]
     return b"".join(texts).decode("utf-8", "replace")

@@ -69,8 +69,7 @@ class Machine:
         header: the header of the message whose content is fed.
         index: the number of messages before the current one.
         characters: the bytes of an unfinished character.
-        is_announced: False while the start of the message is in the prompt, so that no event has
-            told of it.
+        is_announced: False while the start of the message is in the prompt, and not yet emitted.
         follows_tokens: True if a prompt came before the first token that is fed.
     """
 
@@ -163,7 +162,7 @@ class Machine:
     def step(self, piece: Piece) -> list[Event]:
         """Do what the table says about this piece in this state."""
         if self.state is EXPECT_START and self._buffer.items and piece.kind is not TokenKind.TEXT:
-            self._take_for_text()  # the bytes of an unfinished character are no white space
+            self._take_for_text()  # unfinished white space: text
         if not self.is_announced:
             return self._announce() + self.step(piece)
         cell = TABLE[self.state][piece.kind]

@@ -1,7 +1,7 @@
 """Marked text: special tokens spelled out in it, in chunks that are cut anywhere.
 
 Text goes to the same state machine as tokens do: a marker as the id of its token, all else as it
-stands. What may yet become a marker is held back.
+is. Text that can still become a marker is held back.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from harmony_stream.vocabulary import Vocabulary
 
-# A lone half of a pair is no character; U+FFFD stands for it, as for broken bytes.
+# A lone half of a surrogate pair is not a character: it becomes U+FFFD, as broken bytes do.
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class _Markers(NamedTuple):
-    """How special tokens are spelled: a pattern that finds one, and all beginnings of one."""
+    """The spellings of special tokens: a pattern that finds one, and all beginnings of one."""
 
     ids: dict[str, int]
     pattern: re.Pattern[str]
@@ -67,24 +67,24 @@ class MarkedText:
         self._held = ""
 
     def copy(self) -> MarkedText:
-        """The same, with the same text held back."""
+        """Return another one that holds the same text back."""
         twin = MarkedText(self._vocabulary, b"" if self._is_bytes else "")
         twin._held = self._held
         return twin
 
     def cut(self, chunk: str | bytes) -> list[tuple[int | str | bytes, int]]:
-        """Take a chunk; give each item that is certain, with its width in characters or bytes."""
+        """Take a chunk; return each item that is certain, with its width in characters or bytes."""
         text = self._held + self._readable(chunk)
         certain, self._held = self._split_at_half_marker(text)
         return self._items(certain)
 
     def rest(self) -> list[tuple[int | str | bytes, int]]:
-        """What was held back, when nothing follows that could make a marker of it."""
+        """Return the text that was held back: nothing follows that could make a marker of it."""
         text, self._held = self._held, ""
         return self._items(text)
 
     def forget(self) -> None:
-        """Drop what is held back."""
+        """Drop the text that is held back."""
         self._held = ""
 
     def _readable(self, chunk: str | bytes) -> str:

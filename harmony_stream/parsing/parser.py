@@ -1,8 +1,8 @@
 """`EventParser`: tokens in, typed events out, one token at a time.
 
-What happens in which state stands in `states.py`, and how it is done in `machine.py`. Here are the
-ways in: checks, strictness, and two fast paths that lie on top of the machine and know content
-only. `feed` answers from a table of texts; `feed_many` joins the bytes of a whole run of tokens.
+`states.py` says what happens in which state, and `machine.py` does it. Here are the ways in:
+checks, strictness, and two fast paths on top of the machine, which know content only. `feed`
+answers from a table of texts; `feed_many` joins the bytes of a whole run of tokens.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _new = object.__new__
 _NO_TEXTS: dict[int, str] = {}
 _NO_BYTES: list[bytes | None] = []
 
-# Marked text counts so many characters as one token of a header.
+# Of marked text, this many characters count as one token of a header.
 _CHARACTERS_A_TOKEN = 8
 
 # `feed_many` looks tokens up block by block, so that memory does not grow with the input.
@@ -57,17 +57,18 @@ class EventParser:
     vocabulary by reference if it is the default, else by value).
 
     Args:
-        role: whose header the prompt opened: with `"assistant"` (the default) the prompt ended
-            with `<|start|>assistant`. None for a whole stream, which begins at `<|start|>`.
-        strict: raise the first fault as a `HarmonyParseError`. If not, a fault becomes a
+        role: the author of the header that the prompt opened: with `"assistant"` (the default) the
+            prompt ended with `<|start|>assistant`. None for a full stream, which begins at
+            `<|start|>`.
+        strict: raise the first fault as a `HarmonyParseError`. Without it, a fault becomes a
             `Malformed` event, and no sequence of tokens raises.
-        vocabulary: what the tokens stand for; o200k_harmony if none is given.
+        vocabulary: the meaning of the tokens (default: o200k_harmony).
         max_header_tokens: a header longer than that is broken off, and its left-over words become
             content. Marked text counts 8 characters as one token.
 
     Raises:
         TypeError: `max_header_tokens` is not an integer.
-        ValueError: it is less than 1, or there is no such role.
+        ValueError: `max_header_tokens` is less than 1, or the role is not one of the five.
 
     The format guide, "Message format", describes what comes in; `states.py`, what is done with it.
 
@@ -109,7 +110,7 @@ class EventParser:
         self._strict = strict
         self._max_header_tokens = limit = _limit(max_header_tokens)
         self._vocabulary = vocabulary or Vocabulary.default()
-        # What a parser made by `after` goes back to; others begin afresh.
+        # A parser made by `after` goes back to this on reset; others begin again.
         self._origin: Machine | None = None
         given = None if role is None else Role(role)
         self._begin(Machine(self._vocabulary, given, None, limit))
@@ -132,7 +133,7 @@ class EventParser:
         vocabulary: Vocabulary | None = None,
         max_header_tokens: int = 64,
     ) -> Self:
-        """A parser that goes on where a prompt ends, also inside a header or inside content.
+        """Return a parser that continues where a prompt ends, also inside a header or content.
 
         It emits nothing of the prompt. If that ends inside content, the first event is a
         `MessageStart` with an empty span. Positions and indexes count from the first token fed
@@ -156,14 +157,14 @@ class EventParser:
     # -- A life -----------------------------------------------------------------------------------
 
     def reset(self) -> None:
-        """Forget everything that was fed: the parser is as new."""
+        """Forget everything that was fed."""
         if self._origin is None:
             self._begin(self._machine.fresh(self._max_header_tokens))
         else:
             self._begin(self._origin.copy())
 
     def copy(self) -> Self:
-        """A parser in the same state, which goes its own way from here.
+        """Return a parser in the same state, which goes its own way from here.
 
         Attributes that a subclass adds go with it; as with `copy.copy` they are not copied.
         """
@@ -182,7 +183,7 @@ class EventParser:
         }
 
     def _own_state(self) -> dict[str, Any]:
-        """What a parser is; what the fast paths answer from follows from it."""
+        """Return the state, from which the tables of the fast paths follow."""
         return {
             **{name: getattr(self, name) for name in _OWN},
             "_machine": self._machine.copy(),
@@ -198,12 +199,12 @@ class EventParser:
 
     @property
     def state(self) -> State:
-        """Where in the format the parser stands."""
+        """The place in the format that the parser has reached."""
         return self._machine.state
 
     @property
     def position(self) -> int:
-        """How many tokens were fed (characters, or bytes, of marked text)."""
+        """The number of tokens that were fed (characters, or bytes, of marked text)."""
         return self._position
 
     @property
@@ -214,12 +215,12 @@ class EventParser:
     # -- Feeding ----------------------------------------------------------------------------------
 
     def feed(self, token: SupportsIndex) -> tuple[Event, ...]:
-        """Take one token; give what follows from it: one event or none, as a rule.
+        """Take one token; return the events that follow from it: usually zero or one.
 
         Raises:
             HarmonyParseError: a fault, in strict mode.
-            TypeError: not an integer.
-            ValueError: a negative integer, or the parser was closed, or took marked text before.
+            TypeError: the token is not an integer.
+            ValueError: it is negative; or the parser was closed, or took marked text before.
 
         >>> parser = EventParser(role=None)
         >>> parser.feed(200006), parser.feed(1428), parser.feed(200008)[0].role.value
@@ -253,10 +254,10 @@ class EventParser:
         return tuple(self._checked([], self._feed_item(number, 1)))
 
     def feed_many(self, tokens: Iterable[SupportsIndex]) -> list[Event]:
-        """Take tokens; adjacent text of one message comes as one delta. The fast way for chunks.
+        """Take tokens; return adjacent text of one message as one delta. The fast way for chunks.
 
         Raises as `feed` does. The tokens are checked before anything changes. In strict mode the
-        tokens behind a fault are not taken.
+        tokens after a fault are not taken.
 
         >>> events = EventParser().feed_many([200005, 17196, 200008, 12194, 2375])
         >>> [event.to_dict()["type"] for event in events]
@@ -271,11 +272,11 @@ class EventParser:
         return events
 
     def feed_text(self, text: str | bytes) -> list[Event]:
-        """Take marked text: special tokens are spelled out in it, and it may be cut anywhere.
+        """Take marked text, in which special tokens are spelled out; it may be cut anywhere.
 
         Only for text in which the engine itself wrote the markers. Text from users may spell out
         markers too, and they would be taken for real ones: feed the token ids if there are any.
-        What may yet become a marker is held back until that is decided.
+        Text that can still become a marker is held back until that is decided.
 
         Raises:
             HarmonyParseError: a fault, in strict mode.
@@ -297,12 +298,12 @@ class EventParser:
             for item, width in items:
                 extend_joining(events, self._checked(events, self._feed_item(item, width)))
         except HarmonyParseError:
-            marked_text.forget()  # what stands behind the fault was not taken
+            marked_text.forget()  # the text after the fault was not taken
             raise
         return events
 
     def close(self) -> tuple[Event, ...]:
-        """End the stream. A second time gives `()`.
+        """End the stream; return the last events. A second call returns `()`.
 
         Raises:
             HarmonyParseError: a fault, in strict mode. The parser is closed all the same.
@@ -345,7 +346,7 @@ class EventParser:
         return events
 
     def _bytes_of(self, token: int) -> bytes | None:
-        """The bytes of an ordinary token, None for another one."""
+        """Return the bytes of an ordinary token, None for another one."""
         table = self._vocabulary.token_bytes
         known = table[token] if token < len(table) else None
         return known or self._vocabulary.lookup(token)
@@ -371,7 +372,7 @@ class EventParser:
         )
 
     def _checked(self, before: list[Event], events: list[Event]) -> list[Event]:
-        """The events of one step; in strict mode the first fault among them is raised."""
+        """Return the events of one step; in strict mode, raise the first fault among them."""
         for event in events if self._strict else ():
             if isinstance(event, Malformed):
                 others = [other for other in events if other is not event]
@@ -398,7 +399,7 @@ class EventParser:
                 done += 1
 
     def _start_as_before(self, ids: list[int], first: int) -> MessageStart | None:
-        """Start a message whose whole header is in the block, if there is no fault in it."""
+        """Start a message whose whole header is in the block, provided that it has no fault."""
         special = self._vocabulary.special_tokens
         if ids[first] != special[FormattingToken.START]:
             return None
@@ -423,7 +424,7 @@ class EventParser:
         return not is_special and self._bytes_of(token) is not None
 
     def _look_up(self, ids: list[int]) -> tuple[bytes | None, ...]:
-        """The bytes of ordinary tokens seen before, None for others.
+        """Return the bytes of ordinary tokens seen before, None for others.
 
         `itemgetter`, `index` and `join` stay in C: 40-50 ns a token for any script. (Joining texts
         instead of bytes would lose on emoji, where half of the tokens are parts of characters.)
@@ -438,12 +439,12 @@ class EventParser:
         return tuple(self._bytes_of(operator.index(token)) for token in ids)
 
 
-# All that makes a parser's state; what the fast paths answer from follows from it.
+# The attributes that make a parser's state; the tables of the fast paths follow from them.
 _OWN = tuple({*EventParser.__slots__} - {"_ready", "_parts", "_header", "_index"})
 
 
 def _slots(kind: type) -> list[str]:
-    """The slots that subclasses of the parser add."""
+    """Return the slots that subclasses of the parser add."""
     added = kind.__mro__[: kind.__mro__.index(EventParser)]
     slots = [each.__dict__.get("__slots__", ()) for each in added]
     names = [name for each in slots for name in ([each] if isinstance(each, str) else each)]
@@ -471,7 +472,7 @@ def _token_id(token: SupportsIndex) -> int:
 
 
 def _token_ids(tokens: Iterable[SupportsIndex]) -> list[int]:
-    """The tokens, checked: by `array` in C (5-8 ns each) if they fit there.
+    """Return the tokens, checked: by `array` in C (5-8 ns each) if they fit there.
 
     They may still be integers of other kinds, which serve as indexes; where they are more than
     that, `operator.index` makes plain ones of them.
@@ -500,7 +501,7 @@ def iter_events(
     strict: bool = False,
     vocabulary: Vocabulary | None = None,
 ) -> Iterator[Event]:
-    """The events of tokens as they come, to the end of the stream; see `EventParser`.
+    """Yield the events of tokens as they come, to the end of the stream; see `EventParser`.
 
     >>> [type(event).__name__ for event in iter_events([200005, 17196, 200008, 13225])]
     ['MessageStart', 'ContentDelta', 'MessageEnd']
@@ -518,7 +519,7 @@ async def aiter_events(
     strict: bool = False,
     vocabulary: Vocabulary | None = None,
 ) -> AsyncIterator[Event]:
-    """The events of tokens that come asynchronously; see `EventParser`.
+    """Yield the events of tokens that come asynchronously; see `EventParser`.
 
     >>> import asyncio
     >>> async def main():

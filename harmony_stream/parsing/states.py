@@ -12,12 +12,12 @@ The parser is between messages (`EXPECT_START`), in one of the three sections of
 the prompt ended with `<|start|>assistant`.
 
 For each token the parser looks up the cell of its state and the token's kind. A cell names the next
-state, the action, and the fault: what is wrong if that token comes in that state. There is no empty
-cell, so no sequence of tokens is without an answer. The tolerant mode does what the cell says and
-reports the fault as an event; the strict mode does the same, and then raises the fault.
+state, the action, and the fault: the breach of the format if that token comes in that state. No
+cell is empty, so each sequence of tokens has an answer. The tolerant mode does what the cell says
+and reports the fault as an event. The strict mode does it too, and then raises the fault.
 
-In a header, tokens are only kept (`KEEP`); what they mean is judged when the header ends, by
-`harmony_stream.values.read_header`, from the sections that the special tokens marked off. So the
+In a header, tokens are only kept (`KEEP`). When it ends, `harmony_stream.values.read_header` reads
+them, from the sections that the special tokens marked off. So the
 faults of a header's words (`WORD_FAULTS` below) are not in the table, and those that are come out
 right after the `MessageStart`, in the order of their tokens. One comes before it: the fault whose
 text is the words that are part of no field, since they are text of the stream and of no message.

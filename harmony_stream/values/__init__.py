@@ -1,1 +1,1 @@
-"""What reading and writing share: messages, headers, events; no state, no vocabulary."""
+"""Messages, headers, events: shared by reading and writing; no state, no vocabulary."""

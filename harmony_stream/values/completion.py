@@ -1,4 +1,4 @@
-"""What a stream of tokens said, in messages."""
+"""The messages of a stream of tokens, and what they say."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from harmony_stream.values.header import Header
 
 BLANK_LINE = "\n\n"
-"""What goes between the texts of two messages where they become one text."""
+"""The separator between the texts of two messages where they become one text."""
 
 
 @attrs.frozen
@@ -42,18 +42,17 @@ class ToolCall:
 
 @attrs.frozen
 class Completion:
-    """What a stream of tokens said.
+    """The messages of a stream of tokens.
 
     Attributes:
         messages: in the order of the stream, in openai_harmony's shape.
-        ends: how each of them ended, in the same order.
-        faults: what broke the format, in order; empty for a well-formed stream.
+        ends: the last event of each of them, in the same order.
+        faults: the breaches of the format, in order; empty for a well-formed stream.
         events: all of them, adjacent text joined.
 
     These four hold all that was sampled. The properties below count only what came up to the first
     `<|return|>` (or `<|endoftext|>`), which ends sampling; what an engine samples after it is in
-    `after_return`. (A
-    `<|call|>` ends sampling too, but a log of an agent's loop goes on after it with the result.)
+    `after_return`. (A `<|call|>` ends sampling too, but in the log of an agent the result follows.)
     Where several messages become one text, a blank line is between them.
 
     >>> from harmony_stream import parse
@@ -70,17 +69,17 @@ class Completion:
 
     @property
     def end(self) -> EndKind | None:
-        """How the last message ended; None if there is none."""
+        """The end of the last message; None without messages."""
         return self.ends[-1].end if self.ends else None
 
     @property
     def final_text(self) -> str:
-        """The answer: what stands on `final`, or without any channel."""
+        """The answer, which is on `final` or without any channel."""
         return self._joined(lambda header: header.is_visible and header.channel != "commentary")
 
     @property
     def preamble(self) -> str:
-        """What the user is told about the calls to come. Format guide, "Preambles"."""
+        """The text that announces calls to the user. Format guide, "Preambles"."""
         return self._joined(lambda header: header.is_visible and header.channel == "commentary")
 
     @property
@@ -90,19 +89,19 @@ class Completion:
 
     @property
     def reasoning(self) -> str:
-        """The chain of thought, which must not be shown. Format guide, "Reasoning"."""
+        """The reasoning, which must not be shown. Format guide, "Reasoning"."""
         return self._joined(lambda header: header.is_reasoning)
 
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:
-        """The calls, on whatever channel they were made."""
+        """The tool calls, on whatever channel they were made."""
         return tuple(
             _tool_call(message, end) for message, end in self._answered() if end.header.is_tool_call
         )
 
     @property
     def after_return(self) -> tuple[Message, ...]:
-        """The messages that were sampled after the end of the answer: they are no part of it."""
+        """The messages that were sampled after the end of the answer, and are not part of it."""
         return self.messages[_count_of_answer(self.ends) :]
 
     def _answered(self) -> Iterator[tuple[Message, MessageEnd]]:
@@ -114,7 +113,7 @@ class Completion:
         return BLANK_LINE.join(filter(None, texts))
 
     def to_dict(self) -> dict[str, Any]:
-        """Messages, ends and faults as JSON-ready values."""
+        """Return messages, ends and faults as JSON-ready values."""
         return {
             "messages": [message.to_dict() for message in self.messages],
             "ends": [end.to_dict() for end in self.ends],
@@ -123,7 +122,7 @@ class Completion:
 
 
 def _count_of_answer(ends: tuple[MessageEnd, ...]) -> int:
-    """How many messages came up to the first `<|return|>` or `<|endoftext|>`.
+    """Return the number of messages up to the first `<|return|>` or `<|endoftext|>`.
 
     A prompt's message may end in any way: only what the assistant has sampled ends sampling.
     """
@@ -155,7 +154,7 @@ _put = object.__setattr__
 
 
 def message_of(header: Header, text: str) -> Message:
-    """A message with this header and one part of text.
+    """Return a message with this header and one part of text.
 
     >>> from harmony_stream.values.header import Header
     >>> message_of(Header(Role.TOOL, "functions.f", None, "assistant"), "42").author.name

@@ -1,4 +1,4 @@
-"""What comes out of the parser: four kinds of event, a closed union; and the fault in one of them.
+"""The four kinds of event that a parser emits, a closed union; and the fault in one of them.
 
 Their grammar: ``(Malformed | MessageStart (ContentDelta | Malformed)* MessageEnd)*``
 
@@ -121,15 +121,15 @@ class HarmonyParseError(HarmonyError):
     A tolerant parser puts it into a `Malformed` event, a strict one raises it.
 
     Attributes:
-        kind: which fault.
-        position: of the token at fault: the number of tokens fed before it (characters, or bytes,
-            when marked text is fed).
+        kind: the fault.
+        position: the number of tokens fed before the token at fault (characters, or bytes, when
+            marked text is fed).
         token: its id; None at the end of the stream and for marked text.
         token_text: its text, or the header word at fault.
-        state: name of the parser's state when it came.
+        state: the name of the parser's state when it came.
         header_text: the unfinished header, special tokens spelled out; "" outside a header. Of a
             long one the first 500 characters and an ellipsis, as for `token_text`.
-        expected: what would have been right, in words of the format.
+        expected: the alternatives without a fault, in words of the format.
         events: of a raised error: what the tolerant mode would have returned from the same call,
             up to and including the token at fault, less the `Malformed` itself.
 
@@ -163,7 +163,7 @@ class HarmonyParseError(HarmonyError):
         return f"token {self.token} ({self.token_text!r})"
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready fields, without `events`, and with the sentence as `message`."""
+        """Return JSON-ready fields, without `events`, and with the sentence as `message`."""
         return {
             "kind": str(self.kind),
             "position": self.position,
@@ -181,7 +181,7 @@ def _either(names: tuple[str, ...]) -> str:
 
 
 class EndKind(StrEnum):
-    """What ended a message."""
+    """The ways in which a message ends."""
 
     END = "end"
     """`<|end|>`"""
@@ -198,7 +198,7 @@ class EndKind(StrEnum):
 
     @property
     def ends_answer(self) -> bool:
-        """Whether the model has answered, so that what is sampled behind it is no part of that.
+        """True if the model has answered: what it samples after that is not part of the answer.
 
         >>> EndKind.RETURN.ends_answer, EndKind.CALL.ends_answer
         (True, False)
@@ -211,7 +211,7 @@ ErrorFields: TypeAlias = tuple[FaultKind, int, int | None, str, str, str, tuple[
 
 
 class _OfMessage:
-    """What the events of a message have in common: what is asked for most of their header."""
+    """The common part of the events of a message: the fields of its header that are read most."""
 
     __slots__ = ()
 
@@ -222,17 +222,17 @@ class _OfMessage:
 
     @property
     def role(self) -> Role:
-        """Who writes the message."""
+        """The author's role."""
         return self.header.role
 
     @property
     def channel(self) -> str | None:
-        """The message's channel."""
+        """The channel, or None."""
         return self.header.channel
 
     @property
     def recipient(self) -> str | None:
-        """Whom the message is for."""
+        """The recipient, or None."""
         return self.header.recipient
 
 
@@ -241,7 +241,7 @@ class MessageStart(_OfMessage):
     """A message begins: its header is known.
 
     Attributes:
-        header: who writes, where, to whom.
+        header: author, channel, recipient and type.
         index: the ordinal of the message in the stream, from 0.
         start, stop: the header's tokens, `<|start|>` and `<|message|>` included.
     """
@@ -252,7 +252,7 @@ class MessageStart(_OfMessage):
     stop: int
 
     def to_dict(self) -> dict[str, Any]:
-        """The event as JSON-ready values, tagged `message_start`."""
+        """Return the event as JSON-ready values, tagged `message_start`."""
         return {
             "type": "message_start",
             "index": self.index,
@@ -280,7 +280,7 @@ class ContentDelta(_OfMessage):
     stop: int
 
     def to_dict(self) -> dict[str, Any]:
-        """The event as JSON-ready values, tagged `content_delta`."""
+        """Return the event as JSON-ready values, tagged `content_delta`."""
         return {
             "type": "content_delta",
             "index": self.index,
@@ -297,7 +297,7 @@ class MessageEnd(_OfMessage):
     Attributes:
         header: the message's header.
         index: the ordinal of the message.
-        end: what ended it.
+        end: the way in which it ended.
         complete: whether a real end token (`END`, `RETURN`, `CALL`) came and `<|message|>` had
             closed the header. A tool call that is not complete must not be executed.
         start, stop: the end token; an empty span if none came.
@@ -311,7 +311,7 @@ class MessageEnd(_OfMessage):
     stop: int
 
     def to_dict(self) -> dict[str, Any]:
-        """The event as JSON-ready values, tagged `message_end`."""
+        """Return the event as JSON-ready values, tagged `message_end`."""
         return {
             "type": "message_end",
             "index": self.index,
@@ -324,10 +324,10 @@ class MessageEnd(_OfMessage):
 
 @_event
 class Malformed:
-    """The stream breaks the format here; what was done about it is seen in the other events.
+    """The stream breaks the format here; the other events show the repair.
 
     Attributes:
-        error: what is wrong. A strict parser raises it.
+        error: the fault. A strict parser raises it.
         text: text that belongs to no message: stray text between messages, a header that was given
             up, or the words of a header that are part of no field; else "".
         start, stop: the tokens of that text, from its first word to its last; without text, the
@@ -345,13 +345,13 @@ class Malformed:
 
     @property
     def error(self) -> HarmonyParseError:
-        """What is wrong; a new error each time, of equal fields."""
+        """The fault with its place; a new error each time, with equal fields."""
         found = self._error
         return found if isinstance(found, HarmonyParseError) else HarmonyParseError(*found)
 
     @property
     def kind(self) -> FaultKind:
-        """Which fault: `error.kind`."""
+        """The kind of fault, as `error.kind`."""
         found = self._error
         return found.kind if isinstance(found, HarmonyParseError) else found[0]
 
@@ -360,7 +360,7 @@ class Malformed:
         return f"Malformed(error={fields})"
 
     def to_dict(self) -> dict[str, Any]:
-        """The event as JSON-ready values, tagged `malformed`."""
+        """Return the event as JSON-ready values, tagged `malformed`."""
         return {
             "type": "malformed",
             "error": self.error.to_dict(),
@@ -371,11 +371,11 @@ class Malformed:
 
 
 Event: TypeAlias = MessageStart | ContentDelta | MessageEnd | Malformed
-"""All that a parser emits. Closed: an exhaustive `match` needs no other case."""
+"""Everything that a parser emits. Closed: an exhaustive `match` needs no other case."""
 
 
 def join_deltas(events: Iterable[Event]) -> list[Event]:
-    """The events with adjacent text of one message joined, as `feed_many` gives them.
+    """Return the events with adjacent text of one message joined, as `feed_many` does.
 
     >>> from harmony_stream.values.header import Header
     >>> from harmony_stream.values.messages import Role
@@ -406,7 +406,7 @@ def _joined(run: list[ContentDelta]) -> ContentDelta:
 
 
 def extend_joining(events: list[Event], more: Iterable[Event]) -> None:
-    """Append events; text that goes on in the same message makes the last delta longer."""
+    """Append events; text that continues a message makes the last delta longer."""
     for event in more:
         if isinstance(event, ContentDelta) and events:
             last = events[-1]

@@ -1,4 +1,4 @@
-"""The header of a message: who writes it, where, to whom; and how roles and recipients are spelled.
+"""The header of a message, and the spelling of roles and recipients.
 
 The format guide, "Message format" and "Receiving tool calls".
 """
@@ -37,7 +37,7 @@ REPEATED_ROLE = re.compile(rf"({'|'.join(KNOWN_ROLES)})\1*(?::?({'|'.join(KNOWN_
 
 
 def is_tool(recipient: str | None) -> bool:
-    """Whether a recipient can be a tool; letter case, and punctuation around it, say nothing.
+    """Return whether a recipient can be a tool; letter case and punctuation around it do not count.
 
     >>> is_tool("functions.f"), is_tool("assistant"), is_tool("User."), is_tool("user:bob")
     (True, False, False, False)
@@ -51,15 +51,15 @@ def _addressee(recipient: str) -> str:
 
 @attrs.frozen
 class Header:
-    """Who writes a message, on which channel, to whom, and of which type.
+    """Author, channel, recipient and type of a message.
 
     One object for each message, shared by all its events.
 
     Attributes:
-        role: who writes.
+        role: the author's role.
         name: of a tool, or of a named author; else None.
-        channel: `analysis`, `commentary`, `final`, or whatever word stood there; None without one.
-        recipient: what followed `to=`, or None.
+        channel: `analysis`, `commentary`, `final`, or another word in that place; None without one.
+        recipient: the name after `to=`, or None.
         content_type: as openai_harmony gives it: `<|constrain|>json`, or the bare word `json`.
 
     >>> header = Header(Role.ASSISTANT, None, "commentary", "functions.f", "<|constrain|>json")
@@ -86,12 +86,12 @@ class Header:
 
     @property
     def is_tool_call(self) -> bool:
-        """Whether the assistant calls a tool. The channel says nothing about it."""
+        """True if the assistant calls a tool, on whatever channel."""
         return self.role is Role.ASSISTANT and is_tool(self.recipient)
 
     @property
     def is_visible(self) -> bool:
-        """Whether a person may see the content: an answer, a preamble, or a bare text.
+        """True if a person may see the content: an answer, a preamble, or a text without a channel.
 
         The answer is visible whomever it addresses, as long as that is not a tool.
         """
@@ -104,16 +104,16 @@ class Header:
 
     @property
     def is_reasoning(self) -> bool:
-        """Whether the assistant thinks: everything of it that is neither a call nor visible."""
+        """True for everything of the assistant that is neither a tool call nor visible."""
         return self.role is Role.ASSISTANT and not self.is_tool_call and not self.is_visible
 
     @property
     def is_known_channel(self) -> bool:
-        """Whether the channel is one of the three that the format guide names."""
+        """True if the channel is one of the three that the format guide names."""
         return self.channel in KNOWN_CHANNELS
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields as JSON-ready values."""
+        """Return the fields as JSON-ready values."""
         return {
             "role": self.role.value,
             "name": self.name,
@@ -124,12 +124,12 @@ class Header:
 
 
 def name_of(role: Role) -> str | None:
-    """`tool` alone is a tool of that name: openai_harmony gives its tools no other way out."""
+    """Return `tool` for the role of a tool without a name: openai_harmony writes its tools so."""
     return role.value if role is Role.TOOL else None
 
 
 def known_role(word: str) -> tuple[Role, str | None] | None:
-    """The role and the name of `role` or `role:name`, case aside."""
+    """Return the role and the name of `role` or `role:name`, in any letter case."""
     role, colon, name = word.partition(":")
     if role.lower() not in KNOWN_ROLES or (colon and not name):
         return None
@@ -138,7 +138,7 @@ def known_role(word: str) -> tuple[Role, str | None] | None:
 
 
 def is_role_word(word: str) -> bool:
-    """Whether a word is read as a role: `user`, `user:name`, and also `useruser`, `userfinal`.
+    """Return whether a word is read as a role: `user`, `user:name`, `useruser`, `userfinal`.
 
     >>> is_role_word("assistantfinal"), is_role_word("functions.f")
     (True, False)
@@ -147,7 +147,7 @@ def is_role_word(word: str) -> bool:
 
 
 def readable(text: str) -> str:
-    """The text with U+FFFD for broken bytes."""
+    """Return the text with U+FFFD for broken bytes."""
     if text.isascii():
         return text
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""Who writes a message: the ways in which a header says so, as a table.
+"""The role of a message: a table of the ways in which a header says who writes.
 
 Format guide, "Roles": a header begins with one of five roles, or with the name of a tool. Models
 also leave the role out, say it twice, or put the channel in its place. `ROLE_RULES` has a row for
@@ -56,7 +56,7 @@ class RoleCase(NamedTuple):
 
     @property
     def known(self) -> tuple[Role, str | None] | None:
-        """The known role that the word spells, and a name behind it."""
+        """The known role that the word spells, and the name glued to it."""
         return None if self.word is None else known_role(self.word.text)
 
     def channel_in(self, word: Word | None) -> str | None:
