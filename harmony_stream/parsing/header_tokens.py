@@ -122,7 +122,7 @@ class _Map:
         return self._first + item, position - self._starts[item]
 
     def locate_end(self, offset: int) -> tuple[int, int]:
-        """Return the item in which the character before this place ends, and its bytes up to there."""
+        """Return the item in which the character before a place ends, and its bytes up to there."""
         position = self._bytes[offset]
         item = bisect_left(self._starts, position) - 1
         return self._first + item, position - self._starts[item]
