@@ -1,5 +1,6 @@
 """Which parts of a value a dump holds, and in which form."""
 
+import json
 import sys
 from datetime import date
 
@@ -48,6 +49,26 @@ def test_without_pydantic_a_part_of_a_foreign_type_is_dumped_as_it_is(monkeypatc
     monkeypatch.setitem(sys.modules, "pydantic_core", None)
 
     assert Dump("json").plain([SIZED.day, None, 1.5]) == [SIZED.day, None, 1.5]
+
+
+# Data of any type, and what it is in JSON.
+AS_JSON = [
+    ((LOOKUP, [Size(width=1)]), [LOOKUP.model_dump(), [Size(width=1).model_dump()]]),
+    ({"a": float("nan"), "b": float("-inf"), "c": 0.5}, {"a": None, "b": None, "c": 0.5}),
+    ({1: "a", None: "b", Role.USER: "c", b"d": ()}, {"1": "a", "None": "b", "user": "c", "d": []}),
+]
+
+
+@pytest.mark.parametrize(("value", "expected"), AS_JSON)
+def test_in_mode_json_a_dump_holds_what_json_has(value, expected):
+    dumped = Dump("json").plain(value)
+
+    assert dumped == expected
+    assert json.loads(json.dumps(dumped, allow_nan=False)) == expected
+
+
+def test_a_tuple_stays_one_but_for_json():
+    assert Dump().plain((LOOKUP, 1)) == (LOOKUP.model_dump(), 1)
 
 
 DUMPED = [

@@ -39,6 +39,11 @@ TAKEN = [
     (RenderConversationConfig(auto_drop_analysis="off").auto_drop_analysis, False),
     (RenderConversationConfig(auto_drop_analysis=1).auto_drop_analysis, True),
     (RenderConversationConfig(auto_drop_analysis=False).auto_drop_analysis, False),
+    (RenderConversationConfig(auto_drop_analysis=0.0).auto_drop_analysis, False),
+    (RenderConversationConfig(auto_drop_analysis=b"on").auto_drop_analysis, True),
+    (Author(role=b"user").role, Role.USER),
+    (SystemContent(tools={b"n": {"name": "n", "tools": []}}).tools.keys(), {"n"}),
+    (ToolDescription.new("f", "", {1: 2}).parameters, {1: 2}),
     (SystemContent(tools={"n": {"name": "n", "tools": []}}).tools["n"].tools, []),
 ]
 
@@ -67,6 +72,10 @@ REFUSED = [
      "RenderConversationConfig.auto_drop_analysis: 2.5 is not true or false"),
     (lambda: ChannelConfig(valid_channels="ab", channel_required=True),
      "ChannelConfig.valid_channels: 'ab' is not a list, each a string"),
+    (lambda: Author(role=b"\xff"), "Author.role: b'\\xff' is not one of 'user', 'assistant', "
+     "'system', 'developer', 'tool'"),
+    (lambda: ChannelConfig(valid_channels=bytearray(b"ab"), channel_required=True),
+     "ChannelConfig.valid_channels: bytearray(b'ab') is not a list, each a string"),
     (lambda: ChannelConfig(valid_channels=["a", 1], channel_required=True),
      "ChannelConfig.valid_channels[1]: 1 is not a string"),
     (lambda: ToolNamespaceConfig(name="n", tools=5),
@@ -109,6 +118,8 @@ PLACES = [
     (lambda: TextContent.model_validate_json("{"), (), "{"),
     (lambda: ChannelConfig(valid_channels=["a", 1], channel_required=True),
      ("valid_channels", 1), 1),
+    (lambda: SystemContent(tools={1: {}}), ("tools", 1, "[key]"), 1),
+    (lambda: SystemContent(tools={None: {}}), ("tools", "None", "[key]"), None),
     (lambda: SystemContent(tools={"n": {"name": "n", "tools": [LOOKUP, {"name": 5}]}}),
      ("tools", "n", "tools", 1, "name"), 5),
 ]  # fmt: skip

@@ -7,6 +7,7 @@ These are the options of pydantic's `model_dump`, on data that is no longer a `V
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from enum import Enum
 from typing import Any, NamedTuple
@@ -29,15 +30,24 @@ class Dump(NamedTuple):
 
     def plain(self, value: Any) -> Any:
         """Return the value without any `Value` in it."""
+        if value is None or type(value) is str:  # most parts; asked first for speed
+            return value
         if isinstance(value, Nestable):
             return value._dump_inside(**self._asdict())
         if isinstance(value, dict):
-            return {key: self.plain(each) for key, each in value.items()}
-        if isinstance(value, list):
-            return [self.plain(each) for each in value]
+            return {self.key(key): self.plain(each) for key, each in value.items()}
+        if isinstance(value, list | tuple):
+            items = [self.plain(each) for each in value]
+            return tuple(items) if isinstance(value, tuple) and self.mode != "json" else items
         if hasattr(value, "model_dump"):
             return value.model_dump(**self._asdict())
         return _jsonable(value) if self.mode == "json" else value
+
+    def key(self, key: Any) -> Any:
+        """Return the key of a mapping in this form: JSON has strings only."""
+        if type(key) is str or self.mode != "json":
+            return key
+        return next(iter(_by_pydantic({key: None})))
 
 
 def selected(value: Any, include: Any, exclude: Any) -> Any:
@@ -61,7 +71,7 @@ def selected(value: Any, include: Any, exclude: Any) -> Any:
 
 
 def _rule(rules: Any, key: Any, value: Any) -> Any:
-    """Return the rule for a key; an item is also found by its index from the end, or by "all"."""
+    """Return the rule for a key; of an item also by its index from the end, or for all items."""
     found = rules if isinstance(rules, Mapping) else dict.fromkeys(rules, True)
     keys = [key, key - len(value), "__all__"] if isinstance(value, list) else [key]
     return next((found[each] for each in keys if each in found), None)
@@ -75,8 +85,12 @@ def _jsonable(value: Any) -> Any:
     """Return the value as JSON holds it; pydantic writes types that only subclasses have."""
     if isinstance(value, Enum):
         return value.value
-    if value is None or isinstance(value, str | int | float):
-        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if isinstance(value, str | int) else _by_pydantic(value)
+
+
+def _by_pydantic(value: Any) -> Any:
     try:
         from pydantic_core import to_jsonable_python
     except ImportError:

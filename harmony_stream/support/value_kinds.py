@@ -98,15 +98,21 @@ class FieldPath(NamedTuple):
 
     owner: str
     place: tuple[str | int, ...]
-    note: str = ""
+    is_key: bool = False
 
     def __str__(self) -> str:
-        field, *rest = self.place
-        return f"{self.owner}.{field}" + "".join(f"[{step!r}]" for step in rest) + self.note
+        field, *steps = self.place[:-2] if self.is_key else self.place
+        inside = "".join(f"[{step!r}]" for step in steps)
+        return f"{self.owner}.{field}{inside}{' (key)' if self.is_key else ''}"
 
     def to(self, step: str | int) -> FieldPath:
         """Return the path one step further: a key or an index."""
         return FieldPath(self.owner, (*self.place, step))
+
+    def to_key(self, key: object) -> FieldPath:
+        """Return the path to a key itself, in the way of pydantic."""
+        step = key if isinstance(key, int) else str(key)
+        return FieldPath(self.owner, (*self.place, step, "[key]"), is_key=True)
 
 
 # --- Classes that kinds know ------------------------------------------------------------------
@@ -137,8 +143,23 @@ class OfItsKind:
 # --- Kinds ------------------------------------------------------------------------------------
 
 # The spellings of true and false that pydantic reads.
-_TRUE = frozenset({"true", "t", "yes", "y", "on", "1"})
-_FALSE = frozenset({"false", "f", "no", "n", "off", "0"})
+_FLAGS = {
+    **dict.fromkeys(("true", "t", "yes", "y", "on", "1"), True),
+    **dict.fromkeys(("false", "f", "no", "n", "off", "0"), False),
+}
+
+
+def _spelling(value: object) -> str | None:
+    """Return the text of a string, of a member of a str enum or of bytes; None for the rest."""
+    if isinstance(value, str):
+        return str.__str__(value)  # the text of a member, not the member
+    # Bytes that are not UTF-8 spell nothing that is allowed, replaced or not.
+    return bytes(value).decode(errors="replace") if isinstance(value, bytes | bytearray) else None
+
+
+def _name(key: object, path: FieldPath) -> str:
+    """Return the key of a mapping as text."""
+    return key if type(key) is str else TextKind().read(key, path.to_key(key))
 
 
 class FieldKind:
@@ -194,14 +215,17 @@ class FlagKind(FieldKind):
     json_type = "boolean"
 
     def take(self, value: object, path: FieldPath) -> bool:
-        word = str(value).lower() if isinstance(value, int | str) else ""
-        if word not in _TRUE | _FALSE:
+        if isinstance(value, int | float) and value in (0, 1):
+            return bool(value)
+        spelling = _spelling(value) if isinstance(value, str | bytes) else None
+        flag = None if spelling is None else _FLAGS.get(spelling.lower())
+        if flag is None:
             raise self.unfit(value, path)
-        return word in _TRUE
+        return flag
 
 
 class ObjectKind(FieldKind):
-    """A mapping of anything, kept as it is."""
+    """A mapping of anything: `dict[str, Any]` reads what openai_harmony's `dict` does, any keys."""
 
     noun = "a mapping"
     json_type = "object"
@@ -220,7 +244,8 @@ class ChoiceKind(FieldKind):
         self.members = members
 
     def take(self, value: object, path: FieldPath) -> Enum:
-        member = self.members.get(str.__str__(value)) if isinstance(value, str) else None
+        spelling = _spelling(value)
+        member = None if spelling is None else self.members.get(spelling)
         if member is None:
             raise self.unfit(value, path)
         return member
@@ -252,14 +277,17 @@ class NestedKind(FieldKind):
         return self.nested.model_json_schema()
 
 
+# What can be iterated but is not a list. Iterating a value gives its fields.
+_NO_LISTS = (str, bytes, bytearray, Mapping, Nestable)
+
+
 class ListKind(FieldKind):
     def __init__(self, item: FieldKind, *, optional: bool = False) -> None:
         super().__init__(optional=optional)
         self.item = item
 
     def take(self, value: object, path: FieldPath) -> list[Any]:
-        # A value can be iterated too: it gives its fields.
-        if not isinstance(value, Iterable) or isinstance(value, str | bytes | Mapping | Nestable):
+        if not isinstance(value, Iterable) or isinstance(value, _NO_LISTS):
             raise self.unfit(value, path)
         items = [self.item.read(each, path.to(i)) for i, each in enumerate(value)]
         return value.as_list(items) if isinstance(value, OfItsKind) else items
@@ -281,11 +309,7 @@ class NamedKind(FieldKind):
     def take(self, value: object, path: FieldPath) -> dict[str, Any]:
         if not isinstance(value, Mapping):
             raise self.unfit(value, path)
-        of_key = path._replace(note=" (key)")
-        return {
-            TextKind().read(name, of_key): self.item.read(each, path.to(name))
-            for name, each in value.items()
-        }
+        return {_name(key, path): self.item.read(each, path.to(key)) for key, each in value.items()}
 
     def in_words(self) -> str:
         return f"a mapping from names, each to {self.item.in_words()}"
