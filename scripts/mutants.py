@@ -47,7 +47,10 @@ TESTS = [
 PRELOADED = ["hypothesis.strategies", "openai_harmony", "pyarrow", "pydantic", "pytest"]
 KEPT = [
     f"harmony_stream.{name}"
-    for name in ("errors", "support.value", "vocabulary", "values.messages", "values.tools")
+    for name in (
+        *("errors", "support.value", "support.value_dump", "support.value_kinds"),
+        *("vocabulary", "values.messages", "values.tools"),
+    )
 ]
 
 SWAPS: dict[type[ast.AST], type[ast.AST]] = {

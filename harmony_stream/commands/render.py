@@ -10,7 +10,8 @@ from harmony_stream.commands.inputs import UnreadableError, load_json, name_of
 from harmony_stream.errors import RenderError
 from harmony_stream.rendering.profiles import OPENAI_0_0_8, PROFILES
 from harmony_stream.rendering.render import Renderer
-from harmony_stream.support.value import Record, plain_error
+from harmony_stream.support.value import Value
+from harmony_stream.support.value_kinds import plain_error
 from harmony_stream.values.messages import Conversation, Role
 
 if TYPE_CHECKING:
@@ -109,11 +110,11 @@ _BESIDE_FIELDS = {"role", "name", "type"}
 
 
 def left_out(given: Any, made: Any, place: str) -> Iterator[str]:  # noqa: ANN401
-    """The places in JSON of what a record that was made of it has no field for."""
+    """Yield the paths in JSON for which the value that was made from it has no field."""
     if isinstance(given, list) and isinstance(made, list):
         for number, pair in enumerate(zip(given, made, strict=True)):
             yield from left_out(*pair, f"{place}[{number}]")
-    elif isinstance(given, dict) and isinstance(made, Record):
+    elif isinstance(given, dict) and isinstance(made, Value):
         fields = made.model_fields
         yield from (f"{place}.{name}" for name in given if name not in _BESIDE_FIELDS.union(fields))
         for name in given.keys() & fields:

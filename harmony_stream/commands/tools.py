@@ -10,7 +10,7 @@ from harmony_stream.commands.render import add_profile
 from harmony_stream.errors import RenderError
 from harmony_stream.rendering.profiles import get_profile
 from harmony_stream.rendering.sections import developer_text
-from harmony_stream.support.value import plain_error
+from harmony_stream.support.value_kinds import plain_error
 from harmony_stream.values.messages import DeveloperContent
 from harmony_stream.values.tools import ToolDescription
 

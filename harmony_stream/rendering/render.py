@@ -31,7 +31,7 @@ from harmony_stream.rendering.header import (
 )
 from harmony_stream.rendering.profiles import OPENAI_0_0_8, Profile, get_profile
 from harmony_stream.rendering.sections import developer_text, has_function_tools, system_text
-from harmony_stream.support.value import Record
+from harmony_stream.support.value import Value
 from harmony_stream.values.header import CONSTRAIN_MARKER, Header
 from harmony_stream.values.header_words import Section
 from harmony_stream.values.messages import (
@@ -307,12 +307,12 @@ def _key(message: Message, has_functions: bool) -> Hashable:
 
 
 def _plain(value: object) -> object:
-    """Records as lists of all their fields, for marshal; JSON as it is, since marshal takes it."""
-    if isinstance(value, Record):
+    """Return values as lists of all their fields, for marshal; JSON as it is: marshal takes it."""
+    if isinstance(value, Value):
         fields = (field.name for field in attrs.fields(type(value)))
         return [type(value).__name__, *(_plain(getattr(value, name)) for name in fields)]
     if isinstance(value, list):
         return [_plain(each) for each in value]
-    if isinstance(value, dict) and any(isinstance(each, Record) for each in value.values()):
+    if isinstance(value, dict) and any(isinstance(each, Value) for each in value.values()):
         return [(key, _plain(each)) for key, each in value.items()]
     return value.value if isinstance(value, Enum) else value

@@ -10,12 +10,8 @@ from typing import TYPE_CHECKING
 
 from harmony_stream.errors import RenderError
 from harmony_stream.rendering.header import NAMES, is_channel, is_tool_name
-from harmony_stream.rendering.typescript import (
-    comment_lines,
-    description_lines,
-    lines_of,
-    tool_type,
-)
+from harmony_stream.rendering.typescript import tool_type
+from harmony_stream.rendering.typescript.text import comment_lines, description_lines, lines_of
 from harmony_stream.support.json_text import NestingError, dumps
 from harmony_stream.values.tools import FUNCTIONS
 

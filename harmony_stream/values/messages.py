@@ -1,6 +1,6 @@
 """Messages and conversations as values: what people build, and what servers pass around.
 
-The classes, names and dicts are those of openai_harmony 0.0.8; what a record can do and takes is
+The classes, names and dicts are those of openai_harmony 0.0.8; what a value can do and takes is
 in `harmony_stream.support.value`. A message is an author, a list of contents, and three words of
 its header::
 
@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import attrs
 
-from harmony_stream.support.value import ONLY_WHEN_SET, FieldError, OfItsKind, Record, within
+from harmony_stream.support.value import ONLY_WHEN_SET, Value
+from harmony_stream.support.value_kinds import FieldError, OfItsKind, within
 from harmony_stream.values.tools import ToolDescription, ToolNamespaceConfig
 
 
@@ -57,7 +58,7 @@ class ReasoningEffort(str, Enum):  # noqa: UP042
     HIGH = "High"
 
 
-class Author(Record):
+class Author(Value):
     """Who wrote a message: a role, and for tools the name that stands where the role would.
 
     >>> Author(role="user")
@@ -77,7 +78,7 @@ class Author(Record):
         return cls.model_validate({"role": role, "name": name})
 
 
-class ChannelConfig(Record):
+class ChannelConfig(Value):
     """Which channels the system message names, and whether each message needs one.
 
     >>> ChannelConfig.require_channels(["analysis", "final"])
@@ -96,7 +97,7 @@ class ChannelConfig(Record):
 # --- Contents ---------------------------------------------------------------------------------
 
 
-class Content(Record):
+class Content(Value):
     """One part of a message: the base of the three kinds below, told apart by `type` in dicts.
 
     >>> Content.model_validate({"type": "text", "text": "Hello"})
@@ -247,7 +248,7 @@ class SystemContent(_WithTools):
         return self.with_tools(ToolNamespaceConfig.python())
 
 
-class ResponseFormat(Record):
+class ResponseFormat(Value):
     """A JSON schema which answers are to follow (the format guide, "Structured output")."""
 
     name: str
@@ -317,7 +318,7 @@ def _as_contents(value: object) -> object:
     return [value] if isinstance(value, str | Mapping | Content) else value
 
 
-class Message(Record):
+class Message(Value):
     """One message: who wrote it, what, on which channel, to whom, of which type.
 
     Beyond openai_harmony, contents may also be given as plain strings and dicts, or as a single
@@ -502,7 +503,7 @@ class DecidedTuple(tuple[Message, ...], Decided):
 Decided.as_list = DecidedList
 
 
-class Conversation(Record):
+class Conversation(Value):
     """Messages in order; iterating gives them.
 
     Made of the messages of a `History`, it remembers that nothing more is to be dropped from it.
@@ -565,7 +566,7 @@ class Conversation(Record):
 # --- Options of the renderer ------------------------------------------------------------------
 
 
-class RenderConversationConfig(Record):
+class RenderConversationConfig(Value):
     """Whether analysis of finished turns is left out of a prompt, as in openai_harmony.
 
     Without any config the renderer leaves it out, unless the history was normalised before.
@@ -577,7 +578,7 @@ class RenderConversationConfig(Record):
     auto_drop_analysis: bool = True
 
 
-class RenderOptions(Record):
+class RenderOptions(Value):
     """What a message alone does not tell: whether its conversation offers functions.
 
     >>> RenderOptions()

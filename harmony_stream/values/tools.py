@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Self
 
-from harmony_stream.support.value import Record
+from harmony_stream.support.value import Value
 
 # The built-in tools word for word as models were trained on them: tokens depend on each letter.
 
@@ -101,7 +101,7 @@ FUNCTIONS = "functions"
 """The namespace of the functions that a request declares. Format guide, "Function calling"."""
 
 
-class ToolDescription(Record):
+class ToolDescription(Value):
     """One function a model may call (the format guide, "Function calling").
 
     `name` is without its namespace; `parameters` is a JSON schema, None for no arguments.
@@ -120,7 +120,7 @@ class ToolDescription(Record):
         return cls(name=name, description=description, parameters=parameters)
 
 
-class ToolNamespaceConfig(Record):
+class ToolNamespaceConfig(Value):
     """Functions under a common name, written as one TypeScript namespace.
 
     A namespace without functions is a tool that takes bare text, as the built-in `python` does.

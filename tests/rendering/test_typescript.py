@@ -620,6 +620,34 @@ def test_any_number_is_printed_as_the_wheel_prints_it(wheel_and_profile, numbers
     assert tool_type(tool, profile) == printed_by(wheel, [tool])
 
 
+# Numbers that the parser of the wheels reads inexactly, and their text in 0.0.8 and 0.0.11.
+READ_BY_THE_WHEELS = [
+    (2**64 - 1, "18446744073709551615", "18446744073709551615"),
+    (2**64, "1.8446744073709552e19", "1.8446744073709552e+19"),
+    (-(2**63) - 1, "-9.223372036854776e18", "-9.223372036854776e+18"),
+    (10**25 + 1, "1e25", "1e+25"),
+    (1.5e-05, "0.000015", "0.000015"),
+    (5e-324, "5e-324", "5e-324"),
+    (1.843730814488602e-203, "1.8437308144886018e-203", "1.8437308144886018e-203"),
+]
+
+
+@pytest.mark.parametrize(("number", "older", "newer"), READ_BY_THE_WHEELS)
+def test_numbers_are_written_as_the_wheels_read_them(number, older, newer):
+    schema = {"type": "object", "properties": {"x": {"default": number}}}
+    tool = ToolDescription.new("f", "", schema)
+
+    for profile, text in [(OPENAI_0_0_8, older), (OSS_0_0_11, newer)]:
+        assert tool_type(tool, profile).split("\n")[1] == f"x?: any, // default: {text}"
+
+
+@pytest.mark.parametrize("schema", [5, None, "string", [], True])
+def test_the_wheels_take_what_is_not_a_schema_for_anything(schema):
+    tool = ToolDescription.new("f", "", {"type": "array", "items": schema})
+
+    assert tool_type(tool, OPENAI_0_0_8) == "type f = (_: any[]) => any;"
+
+
 # What the wheels print soundly: one line of text, one type, no enumerations of other things.
 PLAIN = st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=5)
 NAMES = st.text(st.characters(categories=["L"]), min_size=1, max_size=5).filter(str.isidentifier)

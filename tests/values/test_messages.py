@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from harmony_stream.support.value import plain_error
+from harmony_stream.support.value_kinds import plain_error
 from harmony_stream.values import messages, tools
 from harmony_stream.values.messages import (
     Author,
