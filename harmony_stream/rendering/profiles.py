@@ -35,7 +35,7 @@ class Profile:
         tidies: true if headers are completed and spelled as in the format guide: one spelling of
             `<|constrain|>json`, tool results ` to=assistant`, `<|call|>` after calls only.
         drops_by_turns: true to drop the reasoning of each finished turn, as in the format guide;
-            false to drop what openai_harmony drops. Nothing is dropped from a normalized history
+            false to drop what openai_harmony drops. Nothing is dropped from a normalised history
             in either case.
         typescript: the printing of tool schemas.
         exponent_sign: the sign before a positive exponent in a default such as 1e30.

@@ -126,7 +126,7 @@ def _tool_sections(tools: Mapping[str, ToolNamespaceConfig], profile: Profile) -
 
 
 def _declares_nothing(namespace: ToolNamespaceConfig) -> bool:
-    """Return whether this is `functions` without functions, from a request with no tools.
+    """Return whether this is `functions` without functions, from an empty list of tools.
 
     Any other namespace without functions is a tool that takes text.
     """
