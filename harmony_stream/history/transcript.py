@@ -162,7 +162,7 @@ class Transcript:
         self._common_prefix = 0
 
     def __len__(self) -> int:
-        """The number of all tokens."""
+        """Return the number of all tokens."""
         return len(self._tokens)
 
     # -- Adding what is prompted ------------------------------------------------------------------
