@@ -145,8 +145,8 @@ __all__ = [
     "render_events",
 ]
 
-# The writing side is loaded when first asked for: importing it takes as long as all of the reading
-# side (40 ms), which needs none of it.
+# The writing side is loaded at its first use. Importing it takes as long as the whole reading side
+# (40 ms), which does not need it.
 _WRITING = ("rendering", "drop_in", "history")
 
 

@@ -1,4 +1,4 @@
-"""What goes wrong, as values: a small tree of exceptions whose fields say what a program needs.
+"""Errors as values: a small tree of exceptions whose fields hold the details.
 
 ::
 
@@ -48,10 +48,10 @@ class LoadError(HarmonyError):
 
     Attributes:
         path: the file, or the name of the data.
-        reason: what is wrong with it.
-        expected: the wanted sha256 or count, "" if there is none.
-        found: what was there instead, "" if nothing was.
-        remedy: what to do about it.
+        reason: the reason why it is wrong.
+        expected: the expected sha256 or count, "" if there is none.
+        found: the sha256 or count that was found, "" if there is none.
+        remedy: the remedy, "" if there is none.
     """
 
     path: str
@@ -72,10 +72,10 @@ class RenderError(HarmonyError):
     """A conversation cannot be written as tokens.
 
     Attributes:
-        field: which part of the message is at fault, such as `recipient`.
-        value: what stands there; None if nothing does.
-        reason: what is wrong with it, and what is allowed.
-        message_index: place of the message in its conversation; None for a single message.
+        field: the part of the message at fault, such as `recipient`.
+        value: its value, or None.
+        reason: the reason why it is wrong, and the allowed values.
+        message_index: index of the message in its conversation; None for a single message.
 
     >>> str(RenderError("recipient", "functions.a b", "holds white space", 3))
     "message 3: recipient 'functions.a b' holds white space"
@@ -96,13 +96,13 @@ class RenderFormattingTokenError(RenderError):
     """A formatting token has no id in the vocabulary in use; `value` is the token's text.
 
     It cannot happen: `Vocabulary.from_file` and `from_tiktoken` refuse such a vocabulary with a
-    `LoadError`. In openai-harmony 0.0.8 it cannot either, whose one encoding has all tokens.
+    `LoadError`. In openai-harmony 0.0.8, whose one encoding has all tokens, it cannot either.
     """
 
 
 @attrs.frozen(auto_exc=True, slots=False, str=False)
 class RenderReferenceError(RenderError):
-    """A tool's schema refers to something that is not there; `value` is the reference.
+    """A tool's schema refers to a definition that does not exist; `value` is the reference.
 
     Attributes:
         tool: name of the tool.

@@ -1,11 +1,11 @@
-"""Token ids and the bytes they stand for.
+"""Token ids and the bytes that they represent.
 
-The library carries o200k_harmony, the vocabulary of the gpt-oss models, and never touches the
-network. A model with the same format but other ids, or another tokenizer, brings its own:
-`Vocabulary.from_file`, `Vocabulary.from_tiktoken`.
+The library contains o200k_harmony, the vocabulary of the gpt-oss models, and never uses the
+network. For a model with other ids or another tokenizer, load its vocabulary with
+`Vocabulary.from_file` or `Vocabulary.from_tiktoken`.
 
-Bytes and texts are cut out of the data when a token is first seen: a program meets a few thousand
-of the 200,000, and a full dict costs 41 MB.
+Bytes and texts are extracted when a token is first seen, since a program uses a few thousand of the
+200,000. A full dict takes 41 MB.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = ["FormattingToken", "Vocabulary"]
 
 
 class FormattingToken(StrEnum):
-    """The special tokens that make the format; the value is how each is spelled.
+    """The special tokens of the format, with their spelling as the value.
 
     >>> FormattingToken("<|start|>")
     <FormattingToken.START: '<|start|>'>
@@ -51,7 +51,7 @@ class FormattingToken(StrEnum):
     END_OF_TEXT = "<|endoftext|>"
 
 
-# These two belong to the tokenizer rather than to the format: a model may do without.
+# These two belong to the tokenizer rather than to the format, so a model may lack them.
 _OPTIONAL = {FormattingToken.START_OF_TEXT, FormattingToken.END_OF_TEXT}
 
 # As in openai_harmony 0.0.8. tiktoken's o200k_harmony differs in two ids: it has no 201088, and
@@ -69,7 +69,7 @@ _SPECIAL_TOKENS: dict[str, int] = {
 }
 _FIRST_RESERVED, _LAST_RESERVED = 200000, 201088
 
-# How text is split before it is encoded: tiktoken's o200k_base and o200k_harmony.
+# The pattern that splits text before it is encoded, from tiktoken's o200k_base and o200k_harmony.
 _O200K_PATTERN = "|".join(
     [
         r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+"
@@ -89,14 +89,14 @@ _OFFICIAL_FILE = "o200k_base.tiktoken"
 _OFFICIAL_SHA256 = "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d"
 _FILE_NAMES = (_OFFICIAL_FILE, "tokenizer.json")
 
-# Made by scripts/build_vocabulary.py, which prints the checksums. The crc is checked at each
-# loading; the sha256 is for the eyes of whoever has a broken file.
+# Made by scripts/build_vocabulary.py, which prints the checksums. The crc is checked at each load.
+# The sha256 appears in the error about a broken file.
 _EMBEDDED_PATH = os.path.join(os.path.dirname(__file__), "o200k_harmony.bin")
 _EMBEDDED_COUNT = 199998
 _EMBEDDED_CRC32 = 0xE51E6045
 _EMBEDDED_SHA256 = "694093ecaf64ce3737f1b2a2592be857173164e5845165f7a1bc9ca467f571e9"
 
-# Tables are as long as the highest id; a file with an absurd one must not eat the memory.
+# Tables are as long as the highest id, so a file with an absurd id must not exhaust the memory.
 _MAX_ID = 2**24
 
 _REMEDY_FILE = (
@@ -106,18 +106,18 @@ _REMEDY_FILE = (
 _REMEDY_EMBEDDED = f"reinstall harmony-stream, or {_REMEDY_FILE}"
 _REMEDY_IDS = "give the ids of this model as special_tokens={text: id, ...}"
 
-# One lock for all: it is held only while something is loaded for the first time. Reentrant,
-# since an encoding is built from a table.
+# One lock for all vocabularies, held only during a first load. It is reentrant, since an encoding
+# is built from a table.
 _LOCK = threading.RLock()
 
 
-# Tokens lie in pages of so many ids, each compressed by itself and opened when one of its tokens is
-# first asked for: 3 ms to a first completion, where to open all at once takes 12.
+# Ids per page. Each page is compressed separately and opened at the first use of one of its tokens,
+# so a first completion takes 3 ms; opening all pages at once takes 12 ms.
 _PAGE = 8192
 
 
 class _Page(NamedTuple):
-    """The bytes of the n-th token are `blob[offsets[n]:offsets[n + 1]]`; empty: no such token."""
+    """Tokens of one page, the n-th at `blob[offsets[n]:offsets[n + 1]]`; empty: no such token."""
 
     offsets: list[int]
     blob: bytes
@@ -128,7 +128,7 @@ class _Page(NamedTuple):
 
     @classmethod
     def unpack(cls, packed: bytes) -> _Page:
-        """A page of the embedded data: how many tokens, a byte for each length, their bytes."""
+        """Return a page of the embedded data: number of tokens, a byte for each length, bytes."""
         data = zlib.decompress(packed)
         first = 2 + int.from_bytes(data[:2], "little")
         return cls(list(accumulate(data[2:first], initial=first)), data)
@@ -161,7 +161,7 @@ class _TokenTable:
         return page.blob[page.offsets[place] : page.offsets[place + 1]] or None
 
     def _open(self, number: int) -> _Page:
-        # Two threads may open the same page at once: one of two equal pages is kept.
+        # Two threads may open the same page at once, and one of two equal pages is kept.
         return self._pages.setdefault(number, _Page.unpack(self._packed[number]))
 
     def ranks(self) -> dict[bytes, int]:
@@ -170,17 +170,17 @@ class _TokenTable:
 
 
 class Vocabulary:
-    """Which bytes each token stands for, and which tokens make the format.
+    """The bytes of each token, and the tokens of the format.
 
     Made by `default`, `from_file` or `from_tiktoken`. Safe to share between threads.
 
     Attributes:
-        name: of the encoding.
+        name: the name of the encoding.
         special_tokens: text -> id of all special tokens, read-only.
-        formatting_tokens: id -> which, for those that make the format, read-only.
-        token_bytes: index = id; None: special, or not yet looked up. For fast loops only.
-        texts: id -> text of those ordinary tokens looked up so far whose bytes are complete
-            UTF-8 by themselves. For fast loops only.
+        formatting_tokens: id -> `FormattingToken`, for the tokens of the format, read-only.
+        token_bytes: bytes by id. None: special, or not looked up yet. For fast loops only.
+        texts: id -> text of the ordinary tokens looked up so far whose bytes are complete UTF-8
+            by themselves. For fast loops only.
 
     >>> vocabulary = Vocabulary.default()
     >>> vocabulary.decode([200005, 17196, 200008, 13225])
@@ -202,7 +202,7 @@ class Vocabulary:
     def __init__(
         self, name: str, pattern: str, special_tokens: dict[str, int], table: _TokenTable | None
     ) -> None:
-        # Not for users. `table=None` means the embedded one, opened when first needed.
+        # Not for users. `table=None` means the embedded one, opened at its first use.
         self.name = name
         self.special_tokens = MappingProxyType(special_tokens)
         self.formatting_tokens = MappingProxyType(
@@ -219,7 +219,7 @@ class Vocabulary:
 
     @classmethod
     def default(cls) -> Vocabulary:
-        """The embedded o200k_harmony: one object, whose data are read at the first look-up.
+        """Return the embedded o200k_harmony, one object, whose data are read at the first look-up.
 
         >>> Vocabulary.default() is Vocabulary.default()
         True
@@ -239,22 +239,22 @@ class Vocabulary:
         *,
         special_tokens: Mapping[str, int] | Mapping[FormattingToken, int] | None = None,
     ) -> Vocabulary:
-        """The vocabulary of a tiktoken encoding.
+        """Return the vocabulary of a tiktoken encoding.
 
         Args:
-            encoding: with or without the special tokens of the format.
-            special_tokens: text -> id, added to those of the encoding; a text or an id that is
-                given here is taken from whatever had it there.
+            encoding: an encoding with or without the special tokens of the format.
+            special_tokens: text -> id, added to those of the encoding. A text or an id given here
+                replaces the encoding's entry with it.
 
         Raises:
-            LoadError: a formatting token has no id, or an id has two meanings.
+            LoadError: if a formatting token has no id, or an id has two meanings.
 
         >>> encoding = Vocabulary.default().tiktoken_encoding
         >>> other = Vocabulary.from_tiktoken(encoding, special_tokens={"<|call|>": 200013})
         >>> other.decode([200013])
         '<|call|>'
         """
-        # The three names with underscores are those that tiktoken's README tells extenders to use.
+        # tiktoken's README documents these three names with underscores for extensions.
         tokens = {token: data for data, token in encoding._mergeable_ranks.items()}
         special = _merge(encoding._special_tokens, special_tokens or {})
         return _checked(encoding.name, encoding.name, encoding._pat_str, special, tokens)
@@ -268,20 +268,20 @@ class Vocabulary:
         pat_str: str | None = None,
         expected_sha256: str | None = None,
     ) -> Vocabulary:
-        """The vocabulary in a local file: `o200k_base.tiktoken`, or a model's `tokenizer.json`.
+        """Return the vocabulary in a local file: `o200k_base.tiktoken` or `tokenizer.json`.
 
         Args:
-            path: the file, or a directory that holds one under one of these names.
-            special_tokens: text -> id. Added to those of a `tokenizer.json`; a text or an id
-                given here is taken from whatever had it there. A `.tiktoken` file holds none:
-                there they are all special tokens; without them it must be the official file, and
-                those of o200k_harmony are taken.
-            pat_str: as in tiktoken, the regular expression that splits text before it is encoded;
-                if it is not given, that of the `tokenizer.json`, or o200k's for a `.tiktoken` file.
-            expected_sha256: of the file, if it is known.
+            path: the file, or a directory that contains a file of one of these names.
+            special_tokens: text -> id. They are added to those of a `tokenizer.json`. A text or an
+                id given here replaces the file's entry with it. A `.tiktoken` file has none, so
+                they are all special tokens. Without them it must be the official file, and
+                o200k_harmony's are used.
+            pat_str: the regular expression that splits text before it is encoded, as in tiktoken.
+                The default is that of the `tokenizer.json`, or o200k's for a `.tiktoken` file.
+            expected_sha256: the sha256 of the file, if it is known.
 
         Raises:
-            LoadError: the file is missing, broken or another one; or as in `from_tiktoken`.
+            LoadError: if the file is missing, broken or another one; or as in `from_tiktoken`.
 
         >>> Vocabulary.from_file("/nowhere/o200k_base.tiktoken")
         Traceback (most recent call last):
@@ -312,14 +312,14 @@ class Vocabulary:
     def __reduce__(self) -> tuple[Any, ...]:
         if self is Vocabulary._default:
             return (Vocabulary.default, ())
-        # By value, but without the tables, which fill again.
+        # By value, but without the tables, which are filled again.
         return (Vocabulary, (self.name, self._pattern, dict(self.special_tokens), self._tokens()))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Vocabulary:
-        return self  # nothing in it changes, but for what was looked up
+        return self  # nothing in it changes except the look-up tables
 
     def table(self, make: Callable[[Vocabulary], _Made]) -> _Made:
-        """Return what `make` derives from this vocabulary: made once, and freed with it.
+        """Return the table that `make` derives from this vocabulary, made once and freed with it.
 
         >>> def spellings(vocabulary):
         ...     return sorted(vocabulary.special_tokens)
@@ -329,12 +329,12 @@ class Vocabulary:
         """
         try:
             found: _Made = self._made[make]
-        except KeyError:  # two threads may make it at once: one of two equal ones is kept
+        except KeyError:  # two threads may make it at once, and one of two equal ones is kept
             found = self._made.setdefault(make, make(self))
         return found
 
     def is_special_token(self, token: int) -> bool:
-        """Whether this is the id of a special token.
+        """Return whether this is the id of a special token.
 
         >>> Vocabulary.default().is_special_token(200006)
         True
@@ -342,9 +342,9 @@ class Vocabulary:
         return token in self._special_texts
 
     def lookup(self, token: int) -> bytes | None:
-        """The bytes of an ordinary token, kept in `token_bytes` and `texts` from now on.
+        """Return the bytes of an ordinary token, and keep them in `token_bytes` and `texts`.
 
-        None for a special or unknown one.
+        The result is None for a special or unknown token.
 
         >>> Vocabulary.default().lookup(13225)
         b'Hello'
@@ -360,13 +360,13 @@ class Vocabulary:
         return data
 
     def decode_single_token_bytes(self, token: int) -> bytes:
-        """The bytes of any token; those of a special one are its spelling.
+        """Return the bytes of any token; those of a special one are its spelling.
 
         >>> Vocabulary.default().decode_single_token_bytes(200006)
         b'<|start|>'
 
         Raises:
-            KeyError: no token has this id.
+            KeyError: if no token has this id.
         """
         special = self._special_texts.get(token)
         if special is not None:
@@ -377,7 +377,7 @@ class Vocabulary:
         return data
 
     def decode_bytes(self, tokens: Iterable[int]) -> bytes:
-        """The joined bytes of the tokens.
+        """Return the joined bytes of the tokens.
 
         >>> Vocabulary.default().decode_bytes([13225, 2375])
         b'Hello world'
@@ -385,7 +385,7 @@ class Vocabulary:
         return b"".join(map(self.decode_single_token_bytes, tokens))
 
     def decode(self, tokens: Iterable[int], errors: str = "replace") -> str:
-        """The joined text of the tokens; `errors` says what becomes of invalid UTF-8.
+        """Return the joined text of the tokens. For `errors` see `bytes.decode`.
 
         >>> Vocabulary.default().decode([13225, 2375])
         'Hello world'
@@ -394,7 +394,7 @@ class Vocabulary:
 
     @property
     def tiktoken_encoding(self) -> tiktoken.Encoding:
-        """The same vocabulary as a `tiktoken.Encoding`, which encodes text; made at first use.
+        """This vocabulary as a `tiktoken.Encoding`, which encodes text; made at its first use.
 
         >>> Vocabulary.default().tiktoken_encoding.encode("Hello world")
         [13225, 2375]
@@ -446,7 +446,7 @@ def _load_embedded() -> _TokenTable:
 
 
 def _packed_pages(packed: bytes) -> list[bytes]:
-    """The pages of the embedded data; in front, four bytes for the size of each."""
+    """Return the pages of the embedded data, which begins with four bytes for the size of each."""
     count = -(-_EMBEDDED_COUNT // _PAGE)
     sizes = [int.from_bytes(packed[at : at + 4], "little") for at in range(0, 4 * count, 4)]
     stops = accumulate(sizes, initial=4 * count)
@@ -464,7 +464,7 @@ def _locate(path: str) -> str:
             return file
     raise LoadError(
         path,
-        "the directory holds no vocabulary",
+        "the directory does not contain a vocabulary",
         f"a file {' or '.join(_FILE_NAMES)}",
         remedy=_REMEDY_FILE,
     )
@@ -479,7 +479,7 @@ def _read(path: str, remedy: str) -> bytes:
 
 
 def _sha256(content: bytes) -> str:
-    import hashlib  # brings OpenSSL, which the embedded data do not need
+    import hashlib  # loads OpenSSL, which the embedded data do not need
 
     return hashlib.sha256(content).hexdigest()
 
@@ -490,7 +490,7 @@ def _check_sha256(path: str, content: bytes, expected: str | None) -> None:
     remedy = _REMEDY_FILE
     if expected == _OFFICIAL_SHA256:
         remedy += "; for another tokenizer give its special_tokens={text: id, ...}"
-    raise LoadError(path, "not the wanted file", f"sha256 {expected}", f"sha256 {found}", remedy)
+    raise LoadError(path, "not the expected file", f"sha256 {expected}", f"sha256 {found}", remedy)
 
 
 def _parse_tiktoken(path: str, content: bytes) -> dict[int, bytes]:
@@ -511,7 +511,7 @@ def _parse_tiktoken(path: str, content: bytes) -> dict[int, bytes]:
 def _parse_tokenizer_json(
     path: str, content: bytes
 ) -> tuple[dict[int, bytes], dict[str, int], str | None]:
-    """Ordinary tokens, special tokens, and the pattern, of a Hugging Face `tokenizer.json`."""
+    """Return ordinary tokens, special tokens and the pattern of a Hugging Face `tokenizer.json`."""
     try:
         tokenizer = json.loads(content)
         added = tokenizer.get("added_tokens") or []
@@ -548,7 +548,7 @@ def _is_marker(added: Mapping[str, Any]) -> bool:
 
 
 def _byte_of_character() -> dict[str, int]:
-    """GPT-2's alphabet: printable bytes stand for themselves, others for characters from U+0100."""
+    """Return GPT-2's alphabet: printable bytes as they are, others as characters from U+0100."""
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = sorted(set(range(0x100)) - set(printable))
     return {chr(byte): byte for byte in printable} | {
@@ -557,7 +557,7 @@ def _byte_of_character() -> dict[str, int]:
 
 
 def _split_pattern(tokenizer: Mapping[str, Any]) -> str | None:
-    # tiktoken knows one pattern; several steps of splitting cannot be expressed.
+    # tiktoken has one pattern and cannot express several steps of splitting.
     step = tokenizer.get("pre_tokenizer") or {}
     steps = step.get("pretokenizers", [step])
     patterns = [each["pattern"].get("Regex") for each in steps if each.get("type") == "Split"]
@@ -581,7 +581,7 @@ def _checked(
         raise LoadError(path, "no single pattern that splits text", remedy="give it as pat_str=...")
     for text in special:
         if not text or any("\ud800" <= character <= "\udfff" for character in text):
-            raise LoadError(path, f"{text!r} spells no special token", remedy=_REMEDY_IDS)
+            raise LoadError(path, f"{text!r} is not valid as a special token", remedy=_REMEDY_IDS)
     if missing := [which for which in FormattingToken if which not in {*special, *_OPTIONAL}]:
         raise LoadError(path, f"no id for {', '.join(missing)}", remedy=_REMEDY_IDS)
     if not tokens:
@@ -597,6 +597,6 @@ def _check_meanings(path: str, special: dict[str, int], tokens: dict[int, bytes]
     text_of = {token: text for text, token in special.items()}
     for text, token in special.items():
         other = repr(tokens[token]) if token in tokens else text_of[token]
-        # Two names for one id are harmless (tiktoken has them), save for one of the format.
+        # Two names for one id are harmless (tiktoken has them), except for a formatting token.
         if token in tokens or (other != text and text in list(FormattingToken)):
             raise LoadError(path, f"id {token} is both {text} and {other}", remedy=_REMEDY_IDS)

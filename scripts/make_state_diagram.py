@@ -28,7 +28,7 @@ def diagram() -> str:
         for kind, cell in row.items():
             if cell.fault is None and kind is not TokenKind.END_OF_STREAM:
                 moves[state, cell.next].append(_label(kind))
-    lines = ["```mermaid", "stateDiagram-v2", "    [*] --> EXPECT_START: a whole stream"]
+    lines = ["```mermaid", "stateDiagram-v2", "    [*] --> EXPECT_START: a full stream"]
     lines.append("    [*] --> ROLE: a completion")
     for (state, after), labels in moves.items():
         lines.append(f"    {state} --> {after}: {', '.join(labels)}")

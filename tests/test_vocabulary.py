@@ -533,7 +533,7 @@ def test_a_directory_without_a_vocabulary_names_what_was_sought(tmp_path):
     with pytest.raises(LoadError) as caught:
         Vocabulary.from_file(tmp_path)
     assert str(caught.value) == (
-        f"vocabulary {tmp_path}: the directory holds no vocabulary "
+        f"vocabulary {tmp_path}: the directory does not contain a vocabulary "
         "(expected a file o200k_base.tiktoken or tokenizer.json, found nothing); "
         f"load a local copy of o200k_base.tiktoken (sha256 {OFFICIAL_SHA256}) or the model's "
         "tokenizer.json with Vocabulary.from_file(path)"

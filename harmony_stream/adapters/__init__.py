@@ -1,8 +1,8 @@
-"""From events to what API clients read: streams of plain dicts, and their frames as bytes.
+"""Client streams: a parser's events as chunks of an API, and the chunks as frames of bytes.
 
 `ChatCompletionStream`, `ResponseStream`, `AgUiStream` and `UiMessageStream` have one shape: `feed`
-an event, `finish`, and send what they give; `iterate` and `aiterate` do both for a whole turn.
-`sse` frames the chunks, `routing` decides what goes where.
+each event, then `finish`, and send the chunks that they return. `iterate` and `aiterate` do both
+for a whole turn. `sse` frames the chunks, and `routing` decides where a message goes.
 """
 
 from harmony_stream.adapters.ag_ui import AgUiStream

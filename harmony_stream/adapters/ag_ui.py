@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from harmony_stream.adapters.problems import Problem
 
 PROBLEM = "harmony.problem"
-"""Name of the custom events that tell a client of problems, if it asked for them."""
+"""Name of the custom events that report problems to a client that asked for them."""
 
 _CALL = Block(
     "toolCallId",
@@ -34,14 +34,14 @@ _CALL = Block(
 class AgUiStream(BlockStream):
     """Turns a parser's events into one run of the AG-UI protocol.
 
-    Every call is shown, also that of a built-in tool; tool messages in the stream are the results.
-    The end of a call that must not be executed has the metadata `{"complete": False}`, a run that
+    Every call is shown, also that of a built-in tool. Tool messages in the stream are the results.
+    The end of a call that must not be executed has the metadata `{"complete": False}`. A run that
     was cut off has the outcome `cancelled`.
 
     Args:
-        thread_id: of the conversation.
-        run_id: of this run.
-        hide_reasoning: leave the reasoning out.
+        thread_id: id of the conversation.
+        run_id: id of this run.
+        hide_reasoning: true to leave the reasoning out.
         options: see `StreamOptions`.
 
     >>> from harmony_stream import EventParser

@@ -1,4 +1,4 @@
-"""Whether the arguments of a tool call are the JSON that they should be: one answer for all."""
+"""The check that a tool call's arguments are the JSON that they should be, for all streams."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ if TYPE_CHECKING:
     from harmony_stream.values.header import Header
 
 ARGUMENTS_NOT_JSON = "arguments_not_json"
-"""Name of the problem, wherever it is reported."""
+"""Name of the problem in all reports."""
 
 NOT_JSON = "the arguments of a tool call are not JSON"
 """The problem in words."""
 
 
 NO_ARGUMENTS = "{}"
-"""What a complete call of a function says that says nothing."""
+"""Arguments that are sent for a complete call of a function without arguments."""
 
 
 def lack_json(header: Header, arguments: str, tools: Collection[str] = ()) -> bool:
-    """Return whether arguments are not the JSON that the call's header asks for.
+    """Return whether arguments are not the JSON that the call's header requires.
 
-    Calls whose type is `json` must be JSON, and calls of functions that name no type.
+    Calls of type `json` must be JSON, and so must calls of functions without a type.
 
     >>> from harmony_stream.values.header import Header
     >>> from harmony_stream.values.messages import Role
@@ -45,13 +45,13 @@ def _should_be_json(header: Header, tools: Collection[str]) -> bool:
 
 
 def _is_typed_json(header: Header) -> bool:
-    """Whether the type is JSON, however it is spelled."""
+    """Return whether the type is JSON, in any spelling."""
     return (header.data_type or "").casefold().removeprefix("application/") == "json"
 
 
 def _is_json(text: str) -> bool:
     try:
-        # Integers may be of any length, which Python's own are not.
+        # JSON integers may have any length, but Python limits the digits that `int` reads.
         loads(text, parse_int=str, parse_constant=_refuse)
     except ValueError:
         return False
@@ -64,9 +64,9 @@ def _refuse(constant: str) -> None:
 
 
 def lack_arguments(route: Route, header: Header, arguments: str) -> bool:
-    """Return whether a call gives no arguments where an object should be.
+    """Return whether a call lacks the arguments that should be a JSON object.
 
-    Code is not JSON, and searches are the server's own.
+    Code is exempt, since it is not JSON, and so are searches, which the server runs.
 
     >>> from harmony_stream.values.header import Header
     >>> from harmony_stream.values.messages import Role
@@ -78,7 +78,7 @@ def lack_arguments(route: Route, header: Header, arguments: str) -> bool:
 
 
 def _seen(text: str) -> str:
-    """What of a text takes room: U+200B and the byte-order mark do not, as white space."""
+    """Return the text without white space at its ends, and without U+200B and byte-order marks."""
     return text.replace("\u200b", "").replace("\ufeff", "").strip()
 
 

@@ -1,8 +1,8 @@
-"""What all client streams share: one turn of the assistant, event by event.
+"""The part that all client streams share: one turn of the assistant, event by event.
 
-An adapter says what the opening and the end of the stream look like, what a message's beginning,
-text and end look like, and how a failure and a problem are told. This room decides when: it routes
-messages, keeps them in order, closes what was cut off, and counts the tokens of reasoning.
+An adapter defines the chunks: those that open and end the stream, those of a message, and those
+that report a failure or a problem. This module decides when they are sent. It routes messages,
+keeps them in order, closes truncated ones, and counts the tokens of reasoning.
 """
 
 from __future__ import annotations
@@ -70,23 +70,28 @@ Chunk: TypeAlias = dict[str, Any]
 
 
 LogProbability: TypeAlias = Mapping[str, Any]
-"""Of one token: `token`, `logprob`, `bytes`, `top_logprobs`, as in the Chat Completions API."""
+"""Entry of one token, as in the Chat Completions API.
+
+Its keys are `token`, `logprob`, `bytes` and `top_logprobs`.
+"""
 
 
-# Bound, since each access to an enum's member costs 20 ns, and there is one for each token.
+# Bound here, since each access to an enum's member costs 20 ns, and each token needs one.
 _REASONING = RouteKind.REASONING
 
-# Text that belongs to no message is text of the assistant without a channel.
+# Text outside of messages is treated as text of the assistant without a channel.
 _BARE = Header(Role.ASSISTANT)
 
 
 def events_of(source: Completion | Iterable[Event]) -> Iterable[Event]:
-    """The events of a turn that is over."""
+    """Return the events of a finished turn."""
     return source.events if isinstance(source, Completion) else source
 
 
 def finite(entry: LogProbability) -> Chunk:
-    """The entry with numbers that JSON knows: minus infinity is -9999, as OpenAI writes it.
+    """Return the entry with finite numbers only.
+
+    JSON has no minus infinity, so -9999 is written, as OpenAI does.
 
     >>> finite({"token": "a", "logprob": float("-inf")})
     {'token': 'a', 'logprob': -9999.0}
@@ -100,17 +105,17 @@ def finite(entry: LogProbability) -> Chunk:
 
 
 class ClientStream(ABC):
-    """What all client streams can do: `feed` events, `finish`, or do both for a whole turn."""
+    """Interface of all client streams: `feed` and `finish`, or `iterate` over a whole turn."""
 
     @abstractmethod
     def feed(
         self, event: Event, *, logprobs: Sequence[LogProbability] | None = None
     ) -> list[Chunk]:
-        """Take one event of the parser; give the chunks that follow from it."""
+        """Take one event of the parser and return the chunks that follow from it."""
 
     @abstractmethod
     def finish(self, reason: Reason | None = None, usage: Usage | None = None) -> list[Chunk]:
-        """End the stream."""
+        """End the stream and return its last chunks."""
 
     def iterate(
         self,
@@ -119,12 +124,12 @@ class ClientStream(ABC):
         *,
         logprobs: Sequence[LogProbability] | None = None,
     ) -> Iterator[Chunk]:
-        """All chunks of one turn.
+        """Yield all chunks of one turn.
 
         Args:
-            events: of the turn.
-            ending: asked for reason and usage when the events have come to an end.
-            logprobs: as for `feed`; the caller goes on appending to it.
+            events: the events of the turn.
+            ending: called after the last event; it returns the finish reason and the usage.
+            logprobs: as for `feed`; the caller keeps appending to it.
         """
         for event in events:
             yield from self.feed(event, logprobs=logprobs)
@@ -137,7 +142,10 @@ class ClientStream(ABC):
         *,
         logprobs: Sequence[LogProbability] | None = None,
     ) -> AsyncIterator[Chunk]:
-        """The same for events that come asynchronously; they are closed with the generator."""
+        """Yield all chunks of one turn whose events arrive asynchronously.
+
+        The events are closed with the generator.
+        """
         async with closing(events):
             async for event in events:
                 for chunk in self.feed(event, logprobs=logprobs):
@@ -148,12 +156,13 @@ class ClientStream(ABC):
 
 @attrs.define
 class _Reply:
-    """Where the answer ends: with the first `<|return|>` that was sampled.
+    """State of the turn's reply, which ends with the first `<|return|>` that was sampled.
 
     Attributes:
-        has_begun: whether the assistant has said something. A prompt's message may end in any way.
-        is_over: whether what comes now is no part of it.
-        rest: the span of all that came after it, if anything did.
+        has_begun: true if the assistant has begun a message. A message of the prompt may end with
+            any token.
+        is_over: true if later events are not part of it.
+        rest: the span of everything after it, if there is anything.
     """
 
     has_begun: bool = False
@@ -161,7 +170,7 @@ class _Reply:
     rest: tuple[int, int] | None = None
 
     def pass_over(self, event: Event) -> None:
-        """Note an event that came after it."""
+        """Note an event that came after the reply."""
         start = event.start if self.rest is None else self.rest[0]
         self.rest = start, event.stop
 
@@ -171,10 +180,10 @@ class _Stray:
     """Text outside of messages.
 
     Attributes:
-        fault: which reports it.
-        text: what of it is still to be sent.
+        fault: the event that reports it.
+        text: the part of it that is not sent yet.
         logprobs: as for `feed`.
-        header: of the message in whose header it is, if it is in one.
+        header: the header that contains it, if one does.
     """
 
     fault: Malformed
@@ -186,12 +195,12 @@ class _Stray:
 class CompletionStream(ClientStream):
     """One turn of the assistant as a client stream: the base of the adapters.
 
-    `feed` events, then `finish`; or `fail`. Each gives the chunks that follow, `[]` included. Two
-    parsers may feed one turn, one after the other, where the server itself runs tools between.
+    `feed` events, then `finish` or `fail`. Each returns the chunks that follow, which may be `[]`.
+    If the server itself runs tools within a turn, two parsers may feed it, one after the other.
     """
 
-    # Python reads the attributes of an object with more than 30 of them more slowly, which costs
-    # 200 ns a token: state that is of no use for each token goes into objects of its own.
+    # Attribute access is slower on objects with more than 30 attributes, which costs 200 ns a
+    # token. State that is not needed for each token is therefore in objects of its own.
 
     def __init__(
         self,
@@ -213,14 +222,14 @@ class CompletionStream(ClientStream):
         self._show_problems = show_problems
         self._choice = 0
         self._is_begun = self._is_finished = False
-        # The open message. It stays open when the tokens end inside it: whether that cut it off
-        # is for `finish` to say. Its text is kept only if it is needed when it ends.
+        # The open message. It stays open when the tokens end inside it, since only `finish` knows
+        # if it was truncated. Its text is kept only if it is needed when it ends.
         self._route: Route | None = None
         self._header = _BARE
         self._stop = 0
         self._keeps_text = False
         self._texts: list[str] = []
-        # Text outside of messages waits for the next one: it may be in the header of that.
+        # Text outside of messages is held until the next message, whose header may contain it.
         self._held: list[_Stray] = []
         self._is_cut_in_header = False
         self._reasoning_tokens = 0
@@ -232,15 +241,16 @@ class CompletionStream(ClientStream):
     def feed(
         self, event: Event, *, logprobs: Sequence[LogProbability] | None = None
     ) -> list[Chunk]:
-        """Take one event of the parser; give the chunks that follow from it.
+        """Take one event of the parser and return the chunks that follow from it.
 
         Args:
-            event: from any way of feeding the parser.
-            logprobs: one entry for each token fed to the parser so far, if there are any; the
-                event's span picks those of its text.
+            event: an event from any method that feeds the parser.
+            logprobs: one entry for each token fed to the parser so far, if there are any. The
+                event's span selects those of its text.
 
         Raises:
-            ValueError: after `finish` or `fail`; or the start of the event's message is missing.
+            ValueError: if called after `finish` or `fail`, or if the start of the event's message
+                is missing.
         """
         if self._route is not None and isinstance(event, ContentDelta):
             return self._delta(self._route, event, logprobs)
@@ -257,17 +267,17 @@ class CompletionStream(ClientStream):
         raise ValueError(f"{event!r} without the start of its message")
 
     def finish(self, reason: Reason | None = None, usage: Usage | None = None) -> list[Chunk]:
-        """End the stream. A second time gives `[]`.
+        """End the stream and return its last chunks. A second call returns `[]`.
 
         Args:
-            reason: why the engine stopped: `stop` (by itself), `length` (it was cut off),
-                `tool_calls` (by itself, and a call that the tokens leave open is complete).
+            reason: the reason why the engine stopped. `stop`: by itself. `length`: at its limit.
+                `tool_calls`: by itself, and a call that the tokens leave open is complete.
                 None: `length` if the tokens end inside a message or a header, else `stop`.
-                What comes after `<|return|>` is cut off without harm to the answer.
-            usage: if the client is to know.
+                Tokens after `<|return|>` do not count: the answer is complete without them.
+            usage: the token counts, if the client should receive them.
 
         Raises:
-            ValueError: another reason.
+            ValueError: if the reason is another one.
         """
         check_reason(reason)
         if self._is_finished:
@@ -283,7 +293,7 @@ class CompletionStream(ClientStream):
         return chunks + self._closing(reason, usage)
 
     def fail(self, message: str) -> list[Chunk]:
-        """End the stream with an error that the client sees. After `finish` it gives `[]`."""
+        """End the stream with an error for the client. After `finish` it returns `[]`."""
         if self._is_finished:
             return []
         chunks = self._opening()
@@ -292,11 +302,11 @@ class CompletionStream(ClientStream):
         return chunks + self._failure(message)
 
     def _wind_up(self, reason: Reason) -> list[Chunk]:
-        """Give all that is still due before the end."""
+        """Return all chunks that are still expected before the end."""
         return self._close_open_message(reason) + self._send_held() + self._report_rest()
 
     def _report_rest(self) -> list[Chunk]:
-        """Report what came after the end of the answer, once nothing more can come."""
+        """Report the tokens after the end of the answer, when nothing more can follow."""
         rest = self._reply.rest
         return [] if rest is None else self._report("after_return", *rest)
 
@@ -311,7 +321,7 @@ class CompletionStream(ClientStream):
         return self._begin()
 
     def _message_start(self, event: MessageStart) -> list[Chunk]:
-        # A message that a former parser left open: the server went on without its end.
+        # An earlier parser left the message open, and the server continued without its end.
         chunks = self._close_open_message("stop")
         self._is_cut_in_header = False
         stray = self._stray_in(event)
@@ -325,12 +335,12 @@ class CompletionStream(ClientStream):
         return chunks + self._reports_on(found, event, is_mended) + self._start(found)
 
     def _stray_in(self, event: MessageStart) -> _Stray | None:
-        """The text that is held of the header of this message."""
+        """Return the held text that is in the header of this message, or None."""
         last = self._held[-1] if self._held else None
         return last if last and event.start <= last.fault.start < event.stop else None
 
     def _addressed(self, header: Header, stray: _Stray | None) -> tuple[Header, bool]:
-        """The header, whose recipient a space may have broken, and whether it had."""
+        """Return the header with a mended recipient, and whether a space had broken it."""
         left, written = (stray.text, stray.fault.error.header_text) if stray else ("", "")
         found = addressed(header, left, written, self._tools)
         if found is None:
@@ -361,7 +371,7 @@ class CompletionStream(ClientStream):
         self._texts, self._keeps_text = [], self._keeps(found)
 
     def _reports_on(self, found: Route, event: MessageStart, is_mended: bool) -> list[Chunk]:
-        """Report what is odd about where a message goes."""
+        """Report the problems with the destination of a message."""
         header, span = self._header, (event.start, event.stop)
         chunks = []
         if is_unlabelled(header):
@@ -428,7 +438,7 @@ class CompletionStream(ClientStream):
         arguments = "".join(self._texts)
         chunks = []
         if lack_arguments(route, self._header, arguments):
-            # JSON is wanted, and client libraries fail on an empty text.
+            # JSON is expected, and client libraries fail on an empty text.
             self._texts.append(NO_ARGUMENTS)
             chunks += self._text(route, NO_ARGUMENTS, None)
         chunks += self._end(route, True)
@@ -456,43 +466,43 @@ class CompletionStream(ClientStream):
     # -- What an adapter adds --
 
     def _shows(self, route: Route) -> bool:
-        """Whether the protocol has a place for such a call."""
+        """Return whether the protocol can express such a call."""
         return True
 
     def _is_for_client(self, route: Route) -> bool:
-        """Whether the client has to make the call."""
+        """Return whether the client has to execute the call."""
         return route.kind is RouteKind.FUNCTION
 
     def _keeps(self, route: Route) -> bool:
-        """Whether the text of such a message is needed when it ends."""
+        """Return whether the text of such a message is needed when it ends."""
         return route.kind in CALLS
 
     @abstractmethod
     def _begin(self) -> list[Chunk]:
-        """The stream begins."""
+        """Return the chunks that open the stream."""
 
     @abstractmethod
     def _start(self, route: Route) -> list[Chunk]:
-        """A message begins."""
+        """Return the chunks that open a message."""
 
     @abstractmethod
     def _text(
         self, route: Route, text: str, logprobs: Sequence[LogProbability] | None
     ) -> list[Chunk]:
-        """More of the message's text."""
+        """Return the chunks of more text of the message."""
 
     @abstractmethod
     def _end(self, route: Route, is_complete: bool) -> list[Chunk]:
-        """The message ends."""
+        """Return the chunks that close the message."""
 
     @abstractmethod
     def _problem(self, problem: Problem) -> list[Chunk]:
-        """A client that asked for problems is told of one."""
+        """Return the chunks that report a problem to a client that asked for problems."""
 
     @abstractmethod
     def _closing(self, reason: Reason, usage: Usage | None) -> list[Chunk]:
-        """The stream ends."""
+        """Return the chunks that end the stream."""
 
     @abstractmethod
     def _failure(self, message: str) -> list[Chunk]:
-        """The stream ends with an error."""
+        """Return the chunks that end the stream with an error."""

@@ -1,6 +1,6 @@
 """Streams made of blocks: each message is a start, deltas and an end, all with one id.
 
-AG-UI and UI messages differ in names, which stand in their tables, and in how a call ends.
+AG-UI and UI messages differ in names, which are in their tables, and in the end of a call.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ class Block:
     """One kind of block.
 
     Attributes:
-        key: of the id, in all chunks of the block.
-        prefix: of the id.
+        key: the key of the id, in all chunks of the block.
+        prefix: the prefix of the id.
         starts: the chunks that open it.
         delta: type of the chunks that hold text.
-        delta_key: of that text.
+        delta_key: the key of that text.
         ends: types of the chunks that close it.
     """
 
@@ -41,7 +41,7 @@ class Block:
 
 
 class BlockStream(CompletionStream):
-    """A turn as blocks; log probabilities have no place in it."""
+    """A turn as blocks, without log probabilities, which the protocols cannot express."""
 
     _blocks: ClassVar[Mapping[RouteKind, Block]]
 
@@ -50,7 +50,7 @@ class BlockStream(CompletionStream):
         # Of the open message.
         self._block: Block | None = None
         self._identity: Chunk = {}
-        # Calls that no tool has answered, by the tool's name, the oldest first.
+        # Calls without a result yet, by the tool's name, the oldest first.
         self._unanswered: dict[str, list[str]] = {}
 
     def _block_of(self, route: Route) -> Block | None:
@@ -98,15 +98,15 @@ class BlockStream(CompletionStream):
     @staticmethod
     @abstractmethod
     def _tool(route: Route) -> Chunk:
-        """What the chunk that opens a call says of the tool."""
+        """Return the fields about the tool in the chunk that opens a call."""
 
     @abstractmethod
     def _call_end(self, route: Route, arguments: str, is_complete: bool) -> list[Chunk]:
-        """A call ends."""
+        """Return the chunks that close a call."""
 
     @abstractmethod
     def _result(self, call: str, text: str) -> list[Chunk]:
-        """A tool has answered the call with this id."""
+        """Return the chunks of the tool result for the call with this id."""
 
     def _usage(self, usage: Usage) -> Chunk:
         return {

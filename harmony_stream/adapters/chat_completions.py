@@ -1,8 +1,8 @@
 """The Chat Completions API of OpenAI: `chat.completion.chunk` objects, and the whole object.
 
 Source: `openai.types.chat.ChatCompletionChunk`, and what `openai.lib.streaming.chat` accumulates.
-An index counts the calls of a choice from 0, id and name come once, and text is what a person may
-see: the chain of thought is in `reasoning` or nowhere, never in `content`.
+An index counts the calls of a choice from 0, and id and name are sent once. `content` is visible
+text only: reasoning is in `reasoning` or left out, never in `content`.
 """
 
 from __future__ import annotations
@@ -42,23 +42,23 @@ _REASONING_KEYS: dict[ReasoningKey, tuple[str, ...]] = {
 _FIRST_DELTA = {"role": "assistant", "content": ""}
 
 PROBLEMS = "harmony_problems"
-"""Where a client that asked for them finds problems: in the delta, and so in the message."""
+"""Key of the problems, in the delta and so in the message, for a client that asked for them."""
 
 
 class ChatCompletionStream(ClientStream):
     """Turns a parser's events into chunks of the Chat Completions API.
 
-    `feed(event)` for each event, then `finish(reason, usage)`, and send what they give. Of several
-    choices each has a parser of its own, and its number goes with its events. What a person may
-    see is `content`; a call is a tool call, on whatever channel it was made. Calls of `python` and
-    `browser.*`, which the server runs, are not shown, but reported.
+    `feed(event)` for each event, then `finish(reason, usage)`, and send the chunks that they
+    return. If there are several choices, each has its own parser, and you pass its number with its
+    events. Visible text is `content`. A call is a tool call on any channel. Calls of `python` and
+    `browser.*`, which the server runs, are not shown but reported.
 
     Args:
-        model: what to call the model.
-        reasoning_key: the delta's key for the chain of thought: `reasoning`, `reasoning_content`,
+        model: the name of the model in the chunks.
+        reasoning_key: the delta's key for the reasoning: `reasoning`, `reasoning_content`,
             `both`, or None to hide it.
-        separator: what goes between the texts of two messages, in `content` and in the reasoning;
-            it comes with the first text of the later one.
+        separator: text between the texts of two messages, in `content` and in the reasoning. It is
+            sent with the first text of the later one.
         fields: more fields of each chunk, such as `system_fingerprint`.
         options: see `StreamOptions`.
 
@@ -103,16 +103,16 @@ class ChatCompletionStream(ClientStream):
     def feed(
         self, event: Event, *, choice: int = 0, logprobs: Sequence[LogProbability] | None = None
     ) -> list[Chunk]:
-        """Take one event of a choice's parser; give the chunks that follow from it.
+        """Take one event of a choice's parser and return the chunks that follow from it.
 
         Args:
-            event: from any way of feeding the parser.
-            choice: whose event it is.
-            logprobs: one entry for each token fed to that parser so far, if there are any; the
-                event's span picks those of its text. They go with `content` only.
+            event: an event from any method that feeds the parser.
+            choice: the number of the choice that the event belongs to.
+            logprobs: one entry for each token fed to that parser so far, if there are any. The
+                event's span selects those of its text. They are sent with `content` only.
 
         Raises:
-            ValueError: the choice, or the stream, is finished.
+            ValueError: if the choice or the stream is finished.
         """
         turn = self._choices.get(choice)
         if turn is not None:
@@ -126,18 +126,20 @@ class ChatCompletionStream(ClientStream):
         *,
         choice: int | None = None,
     ) -> list[Chunk]:
-        """End the stream, or one choice of it. What is ended already gives `[]`.
+        """End the stream, or one choice of it, and return the last chunks.
+
+        It returns `[]` if the stream or the choice has ended already.
 
         Args:
-            reason: why the engine stopped: `stop` (by itself), `length` (it was cut off),
-                `tool_calls` (by itself, and a call that the tokens leave open is complete).
+            reason: the reason why the engine stopped. `stop`: by itself. `length`: at its limit.
+                `tool_calls`: by itself, and a call that the tokens leave open is complete.
                 None: `length` if the tokens end inside a message or a header, else `stop`.
                 The client sees `tool_calls` if a complete call was shown and nothing was cut off.
-            usage: of all choices together; it comes in a chunk of its own, the last one.
-            choice: end this one only, and leave the stream open for the others.
+            usage: the token counts of all choices together, sent in a chunk of its own at the end.
+            choice: the only choice to end; the stream stays open for the others.
 
         Raises:
-            ValueError: another reason.
+            ValueError: if the reason is another one.
         """
         check_reason(reason)
         if self._is_finished:
@@ -151,7 +153,7 @@ class ChatCompletionStream(ClientStream):
         return chunks + ([] if usage is None else [self._usage(usage)])
 
     def fail(self, message: str) -> list[Chunk]:
-        """End the stream with an error object, which OpenAI's client raises."""
+        """End the stream with an error object, which OpenAI's client raises as an exception."""
         if self._is_finished:
             return []
         chunks = [] if self._choices else self._open(0)
@@ -161,7 +163,7 @@ class ChatCompletionStream(ClientStream):
         return chunks + self._choices[0]._failure(message)
 
     def _open(self, choice: int) -> list[Chunk]:
-        """Open a choice and all before it: clients take the first to come for the first."""
+        """Open a choice and all before it, since clients take the first to arrive for choice 0."""
         if self._is_finished:
             raise ValueError("the stream is finished: make a new one for the next turn")
         if choice < 0:
@@ -207,7 +209,7 @@ class _Choice(CompletionStream):
         self._separator = separator
         self._calls = 0
         self._problems = 0
-        # The kinds of text that the client has some of.
+        # The kinds of text that the client has received.
         self._heard: set[RouteKind] = set()
         # Of the open message.
         self._text_keys: tuple[str, ...] = ()
@@ -228,7 +230,7 @@ class _Choice(CompletionStream):
         return [self._chunk(dict(_FIRST_DELTA))]
 
     def _start(self, route: Route) -> list[Chunk]:
-        # Decided once a message, since `_text` is called for each token.
+        # Decided once for each message, since `_text` is called for each token.
         self._text_keys = {RouteKind.TEXT: ("content",), RouteKind.REASONING: self._keys}.get(
             route.kind, ()
         )
@@ -263,7 +265,7 @@ class _Choice(CompletionStream):
         return [{**self._envelope, "choices": [choice]}]
 
     def _separated(self, kind: RouteKind, text: str) -> str:
-        """The first text of a message, apart from what the client has of this kind."""
+        """Return the first text of a message, separated from earlier text of this kind."""
         self._has_no_text = False
         separator = self._separator if kind in self._heard else ""
         self._heard.add(kind)
@@ -298,13 +300,13 @@ def chat_completion(
     fields: Chunk | None = None,
     **options: Unpack[StreamOptions],
 ) -> Chunk:
-    """The `chat.completion` object of a turn that is over: what its stream adds up to.
+    """Return the `chat.completion` object that the stream of a finished turn would have built.
 
     Args:
-        source: a `Completion`, or the events, which also know which tokens a text came from.
-        model: what to call the model.
+        source: a `Completion`, or the events, which also hold the tokens of each text.
+        model: the name of the model in the object.
         reason: see `ChatCompletionStream.finish`.
-        usage: what the request cost; its reasoning tokens are counted if they are not given.
+        usage: the token counts; reasoning tokens are counted if they are not given.
         logprobs: one entry for each token.
         reasoning_key: see `ChatCompletionStream`.
         separator: see `ChatCompletionStream`.
@@ -312,7 +314,7 @@ def chat_completion(
         options: see `StreamOptions`.
 
     Raises:
-        ValueError: a `Completion` with something that it cannot serve.
+        ValueError: if the reason is another one, or the start of an event's message is missing.
 
     >>> import harmony_stream
     >>> completion = harmony_stream.parse([200005, 17196, 200008, 13225, 200002])
@@ -329,10 +331,10 @@ def chat_completion(
 
 
 def join_chunks(chunks: Iterable[Chunk]) -> Chunk:
-    """The `chat.completion` object that the chunks of a whole stream add up to.
+    """Return the `chat.completion` object that all chunks of a stream build.
 
     Raises:
-        ValueError: no chunks.
+        ValueError: if there are no chunks.
 
     >>> stream = ChatCompletionStream("gpt-oss-20b")
     >>> join_chunks(stream.finish())["choices"][0]["finish_reason"]

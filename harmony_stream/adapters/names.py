@@ -1,8 +1,8 @@
-"""Names of tools as the model writes them, and the declared ones that they mean.
+"""Names of tools as the model writes them, and the declared names that they mean.
 
 gpt-oss repeats the namespace (`functions.functions.f`), glues the type to the name
 (`functions.fjson`) or puts a space in front of it (`to= functions.f`). Such a name is resolved to a
-declared one or to none: without declared names nothing is guessed.
+declared name or to none. Without declared names nothing is guessed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _EDGES = "./:+-"
 _NAMESPACE = re.compile(r"[./:+-]*(?:functions?[./:]+)*", re.IGNORECASE)
 
-# What may be glued to the end of a name: words that follow it in a header.
+# Words that follow a name in a header, and so may be glued to its end.
 _GLUED = ("json", "code", *KNOWN_CHANNELS)
 
 # A recipient with a space before, inside or after its `=`, and the word that follows it.
@@ -38,7 +38,7 @@ _ADDRESS = re.compile(
 def bare_name(recipient: str) -> str:
     """Return a name without the namespace of functions and without punctuation around it.
 
-    It is empty if the recipient names nothing.
+    The result is empty if the recipient does not name anything.
 
     >>> bare_name("functions.functions.f"), bare_name("Function.f:"), bare_name("functions.")
     ('f', 'f', '')
@@ -49,7 +49,7 @@ def bare_name(recipient: str) -> str:
 def declared_name(recipient: str, tools: Collection[str]) -> str | None:
     """Return the one declared name that a recipient means, or None.
 
-    Case counts only if it decides between two declared names.
+    Case matters only if it decides between two declared names.
 
     >>> declared_name("functions.shelljson", {"shell"}), declared_name("functions.F", {"f", "g"})
     ('shell', 'f')
@@ -64,7 +64,7 @@ def declared_name(recipient: str, tools: Collection[str]) -> str | None:
 
 
 def _forms(name: str) -> Iterator[str]:
-    """The name, then without each word that may be glued to its end."""
+    """Yield the name, then the name without each word that may be glued to its end."""
     while name:
         yield name
         glued = next((word for word in _GLUED if name.casefold().endswith(word)), name)
@@ -76,8 +76,8 @@ class Addressed:
     """A header whose recipient a space had broken.
 
     Attributes:
-        header: with the recipient.
-        left: of the words that no field took, those that are not the recipient either.
+        header: the header with the recipient.
+        left: the words that belong neither to a field nor to the recipient.
     """
 
     header: Header
@@ -87,10 +87,10 @@ class Addressed:
 def addressed(
     header: Header, left: str, header_text: str, tools: Collection[str]
 ) -> Addressed | None:
-    """Return the header with the recipient that a space broke, if a declared name comes of it.
+    """Return the header with the recipient that a space broke, if that gives a declared name.
 
     Args:
-        header: of the message.
+        header: the message's header.
         left: the words of the header that no field took.
         header_text: the header as it was written, if there are such words.
         tools: the declared names.
@@ -117,9 +117,9 @@ def addressed(
 
 
 def _address_of(header: Header) -> str:
-    """The recipient, and behind it the word that was taken for the type.
+    """Return the recipient, and after it the word that was taken for the type.
 
-    Where there is no recipient, only a word with the namespace of functions can be one.
+    Without a recipient, only a word with the namespace of functions can be one.
     """
     kind = str(header.content_type)
     if header.recipient is None and not kind.startswith(f"{FUNCTIONS}."):

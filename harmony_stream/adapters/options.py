@@ -1,4 +1,4 @@
-"""What a client stream is told besides events: options, usage, and why it ended."""
+"""Input of a client stream besides events: options, usage, and the finish reason."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from harmony_stream.adapters.routing import Unlabelled
 
 Reason: TypeAlias = Literal["stop", "tool_calls", "length"]
-"""Why the engine stopped."""
+"""The reason why the engine stopped."""
 
 
 REASONS = (None, "stop", "tool_calls", "length")
@@ -23,14 +23,14 @@ REASONS = (None, "stop", "tool_calls", "length")
 
 @attrs.frozen
 class Usage:
-    """How many tokens a turn took.
+    """Token counts of a turn.
 
     Attributes:
-        input_tokens: of the prompt.
-        output_tokens: all that were sampled.
-        cached_tokens: those of the prompt that a cache held.
-        reasoning_tokens: those of the output that were reasoning; None to take the adapter's count
-            of the tokens of reasoning text (of characters, if the parser was fed marked text).
+        input_tokens: tokens of the prompt.
+        output_tokens: all sampled tokens.
+        cached_tokens: tokens of the prompt that were in a cache.
+        reasoning_tokens: sampled tokens that are reasoning. None to use the adapter's count of the
+            tokens of reasoning text (of characters, if the parser was fed marked text).
     """
 
     input_tokens: int
@@ -40,22 +40,22 @@ class Usage:
 
     @property
     def total_tokens(self) -> int:
-        """Prompt and output together."""
+        """The sum of input and output tokens."""
         return self.input_tokens + self.output_tokens
 
 
 class StreamOptions(TypedDict, total=False):
-    """What every client stream can be told.
+    """Options of every client stream.
 
     Attributes:
         tools: names of the functions that the request declares. They make `get_weather` and
-            `functions.get_weather` the same function, and `python` a function if so declared.
-        unlabelled: where text goes that no known channel labels.
-        ids: makes an id from its prefix (`call_`); random if none is given. `counted_ids()` makes
-            a replay deterministic.
-        clock: seconds since the epoch; `time.time` if none is given.
-        on_problem: called with each `Problem` as it is found.
-        show_problems: tell the client too.
+            `functions.get_weather` the same function, and `python` a function if it is declared.
+        unlabelled: the destination of text without a known channel.
+        ids: a function that makes an id from its prefix (`call_`), random by default.
+            `counted_ids()` makes a replay deterministic.
+        clock: a function that returns seconds since the epoch, by default `time.time`.
+        on_problem: a function that is called with each `Problem` as it is detected.
+        show_problems: true to send problems to the client too.
     """
 
     tools: Collection[str]
@@ -67,7 +67,7 @@ class StreamOptions(TypedDict, total=False):
 
 
 Ending: TypeAlias = tuple[Reason | None, Usage | None]
-"""Why the engine stopped, and what it took."""
+"""The finish reason, and the token counts if they are known."""
 
 
 def no_ending() -> Ending:
@@ -75,18 +75,18 @@ def no_ending() -> Ending:
 
 
 def check_reason(reason: object) -> None:
-    """Refuse what is no `Reason`, before anything changes."""
+    """Raise ValueError if this is not a `Reason`, before anything changes."""
     if reason not in REASONS:
         raise ValueError(f"reason is {reason!r}, expected one of {REASONS}")
 
 
 def random_id(prefix: str) -> str:
-    """An id that no other has: the prefix and 32 hexadecimal digits."""
+    """Return a unique id: the prefix and 32 hexadecimal digits."""
     return prefix + uuid.uuid4().hex
 
 
 def counted_ids() -> Callable[[str], str]:
-    """Ids that are the same in each replay: for each prefix 1, 2, 3 ...
+    """Return a function that counts ids for each prefix, so that each replay has the same ids.
 
     >>> ids = counted_ids()
     >>> ids("call_"), ids("call_"), ids("msg_")

@@ -1,4 +1,4 @@
-"""Problems: what the server should know about a stream, and the client only if it asks."""
+"""Problems: reports about a stream for the server, and for a client that asks for them."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class Problem:
-    """What the server should know about, and the client only if it is asked for.
+    """A report about the stream for the server, and for a client that asks for problems.
 
     Attributes:
-        kind: a `FaultKind` of the parser, or one of the adapters' own: `without_channel`,
-            `unknown_channel` (text that no known channel labels), `hidden_call` (a call that this
-            protocol has no place for), `incomplete_call`, `arguments_not_json`, `resolved_name` (a
-            recipient taken for the declared name that it means), `nameless_call` (a call of no
-            name: it is sent as text), `unanswered_result` (a tool's answer to no call),
-            `after_return` (what was sampled after `<|return|>`, which is not sent).
+        kind: a `FaultKind` of the parser, or one of these: `without_channel`, `unknown_channel`
+            (text without a known channel), `hidden_call` (a call that this protocol cannot
+            express), `incomplete_call`, `arguments_not_json`, `resolved_name` (a recipient replaced
+            with the declared name that it means), `nameless_call` (a call without a name, which is
+            sent as text), `unanswered_result` (a tool result without a matching call),
+            `after_return` (tokens after `<|return|>`, which are not sent).
         message: a sentence.
-        start, stop: the tokens at fault.
-        text: text that belongs to no message, else "".
+        start, stop: the span of the tokens at fault.
+        text: text outside of messages, else "".
         choice: the choice in whose stream it happened.
     """
 
@@ -35,7 +35,7 @@ class Problem:
     choice: int = 0
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields as JSON-ready values.
+        """Return the fields as JSON-ready values.
 
         >>> Problem("hidden_call", "a call", 3, 9).to_dict()["kind"]
         'hidden_call'
@@ -43,9 +43,9 @@ class Problem:
         return attrs.asdict(self)
 
     def without_words(self) -> Problem:
-        """Return kind and place alone, for clients that must not see the model's reasoning.
+        """Return kind and span alone, for clients that must not see the model's reasoning.
 
-        Sentences quote what the model wrote, which may be reasoning.
+        The other fields may quote reasoning.
 
         >>> Problem("expected_start", "token 3 ('secret') ...", 3, 9, "secret").without_words()
         Problem(kind='expected_start', message='expected_start at positions 3 to 9', start=3, \
@@ -63,7 +63,7 @@ _SENTENCES = {
     ),
     "hidden_call": (
         "the call of {header.recipient!r}, at positions {start} to {stop}, is not shown: "
-        "it is no function of the client's"
+        "it is not a function of the client"
     ),
     "incomplete_call": (
         "the call of {header.recipient!r} ended at position {stop} without its end token: "
@@ -74,27 +74,25 @@ _SENTENCES = {
         "are not JSON"
     ),
     "resolved_name": (
-        "the recipient {header.recipient!r}, at positions {start} to {stop}, is taken for the "
+        "the recipient {header.recipient!r}, at positions {start} to {stop}, is resolved to the "
         "declared {name!r}"
     ),
     "nameless_call": (
-        "the recipient {header.recipient!r}, at positions {start} to {stop}, names no tool: "
+        "the recipient {header.recipient!r}, at positions {start} to {stop}, does not name a tool: "
         "the message is sent as text"
     ),
     "unanswered_result": (
-        "the tool message of {header.name!r}, at positions {start} to {stop}, answers no call "
-        "that is open"
+        "the tool result of {header.name!r}, at positions {start} to {stop}, does not have a "
+        "matching call"
     ),
-    "after_return": (
-        "what was sampled after <|return|>, at positions {start} to {stop}, is not sent"
-    ),
+    "after_return": ("the tokens after <|return|>, at positions {start} to {stop}, are not sent"),
 }
 
 
 def sentence_of(kind: str, header: Header | None, start: int, stop: int, **words: str) -> str:
-    """Return the sentence of a problem that an adapter finds.
+    """Return the sentence of a problem that an adapter detects.
 
     >>> sentence_of("after_return", None, 7, 9)
-    'what was sampled after <|return|>, at positions 7 to 9, is not sent'
+    'the tokens after <|return|>, at positions 7 to 9, are not sent'
     """
     return _SENTENCES[kind].format(header=header, start=start, stop=stop, **words)

@@ -1,8 +1,8 @@
 """The Responses API of OpenAI: its streaming events, and the whole `response` object.
 
 Source: `openai.types.responses.ResponseStreamEvent`, and what `openai.lib.streaming.responses`
-accumulates. Each message of harmony becomes one item; all of an item's life cycle is sent, also of
-one without text. What differs between kinds of item stands in a table.
+accumulates. Each message of harmony becomes one item, and the item's whole life cycle is sent, even
+without text. A table holds the differences between kinds of item.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from harmony_stream.values.events import Event
 
 PROBLEMS = "harmony_problems"
-"""Where a client that asked for them finds problems: in the response that ends the stream."""
+"""Key of the problems in the last response, for a client that asked for them."""
 
 
 @attrs.frozen
@@ -33,14 +33,14 @@ class _Shape:
     """One kind of item.
 
     Attributes:
-        prefix: of its id.
-        item: its fields besides id and status, before any text has come.
+        prefix: the prefix of its id.
+        item: its fields besides id and status, before the first text.
         text: the key of the text, in the item (or its part) and in the event that ends the text.
-        delta, done: the events of the text; "" where there are none.
+        delta, done: the events of the text; "" if there are none.
         part: the part of content that holds the text, if the item has parts.
-        opening: events behind the one that adds the item.
-        closing: events before the one that ends it, if the call is complete.
-        cut: status of an item that was cut off.
+        opening: the events after the one that adds the item.
+        closing: the events before the one that ends it, if the call is complete.
+        cut: the status of an item that was cut off.
     """
 
     prefix: str
@@ -95,7 +95,7 @@ _SHAPES = {
             "response.code_interpreter_call.completed",
         ),
     ),
-    # Added when it ends, since only then it is known what is searched for.
+    # Added when it ends, since the query is known only then.
     RouteKind.WEB_SEARCH: _Shape(
         "ws_",
         {"type": "web_search_call"},
@@ -104,7 +104,7 @@ _SHAPES = {
         "",
         opening=("response.web_search_call.in_progress",),
         closing=("response.web_search_call.searching", "response.web_search_call.completed"),
-        cut="failed",  # searches know no `incomplete`
+        cut="failed",  # searches do not have the status `incomplete`
     ),
     RouteKind.SERVER_TOOL: _Shape(
         "mcp_",
@@ -117,7 +117,7 @@ _SHAPES = {
     ),
 }
 
-# How the response ends: event, status, and the response's field that says why.
+# The end of the response for each reason: event, status, and the field that gives the reason.
 _ENDS: dict[Reason, tuple[str, Chunk]] = {
     "stop": ("response.completed", {"status": "completed"}),
     "tool_calls": ("response.completed", {"status": "completed"}),
@@ -143,14 +143,15 @@ _RESPONSE: Chunk = {
 class ResponseStream(CompletionStream):
     """Turns a parser's events into the streaming events of the Responses API.
 
-    `feed(event)` for each event, then `finish(reason, usage)`, and send what they give. Reasoning
-    becomes a `reasoning` item, preambles and answers `message` items (with their `phase`), function
-    calls `function_call`, `python` `code_interpreter_call`, `browser.*` `web_search_call`, tools in
-    other namespaces `mcp_call`. What was cut off is `incomplete`.
+    `feed(event)` for each event, then `finish(reason, usage)`, and send the chunks that they
+    return. Reasoning becomes a `reasoning` item. Preambles and answers become `message` items (with
+    their `phase`). Function calls become `function_call`, `python` becomes `code_interpreter_call`,
+    `browser.*` becomes `web_search_call`, and tools in other namespaces become `mcp_call`. An item
+    that was cut off is `incomplete`.
 
     Args:
-        model: what to call the model.
-        hide_reasoning: leave the reasoning items out.
+        model: the name of the model in the response.
+        hide_reasoning: true to leave the reasoning items out.
         fields: more fields of the response: `tools`, `instructions`, `metadata` of the request.
         options: see `StreamOptions`.
 
@@ -262,7 +263,7 @@ class ResponseStream(CompletionStream):
         return _SHAPES.get(route.kind)
 
     def _named(self, route: Route) -> Chunk:
-        """What the header says about the item."""
+        """Return the fields of the item that the header gives."""
         match route.kind:
             case RouteKind.TEXT:
                 is_preamble = self._header.channel == "commentary"
@@ -314,7 +315,7 @@ class ResponseStream(CompletionStream):
         return [*events, done]
 
     def _fill(self, shape: _Shape, route: Route, text: str) -> list[Chunk]:
-        """Put the text where the item has it, and say so."""
+        """Put the text into the item and return the events that report it."""
         if not shape.delta:
             self._item["action"] = _action(route.name, text)
             return self._added(shape)
@@ -339,7 +340,7 @@ class ResponseStream(CompletionStream):
 
 
 def _without_bytes(entries: Iterable[Chunk]) -> list[Chunk]:
-    """Log probabilities as deltas have them; only a whole text has the bytes too."""
+    """Return log probabilities as deltas have them, since only a whole text has the bytes."""
     kept = []
     for entry in entries:
         found = {key: value for key, value in entry.items() if key != "bytes"}
@@ -350,10 +351,10 @@ def _without_bytes(entries: Iterable[Chunk]) -> list[Chunk]:
 
 
 def _action(tool: str, arguments: str) -> Chunk:
-    """What a call of the built-in browser does. Format guide, "Browser tool".
+    """Return the action of a call of the built-in browser. Format guide, "Browser tool".
 
     The model names pages by the number of an earlier result, so a page without an address is
-    `cursor:NUMBER`, as vLLM writes it. Arguments that are no JSON object are the query as they are.
+    `cursor:NUMBER`, as vLLM writes it. Arguments that are not a JSON object become the query.
 
     >>> _action("browser.search", '{"query": "tides"}')
     {'type': 'search', 'query': 'tides'}
@@ -393,20 +394,20 @@ def response(
     fields: Chunk | None = None,
     **options: Unpack[StreamOptions],
 ) -> Chunk:
-    """The `response` object of a turn that is over: what its stream ends with.
+    """Return the `response` object that ends the stream of a finished turn.
 
     Args:
-        source: a `Completion`, or the events, which also know which tokens a text came from.
-        model: what to call the model.
+        source: a `Completion`, or the events, which also hold the tokens of each text.
+        model: the name of the model in the response.
         reason: see `CompletionStream.finish`.
-        usage: what the request cost; its reasoning tokens are counted if they are not given.
+        usage: the token counts; reasoning tokens are counted if they are not given.
         logprobs: one entry for each token.
         hide_reasoning: see `ResponseStream`.
         fields: more fields of the response.
         options: see `StreamOptions`.
 
     Raises:
-        ValueError: a `Completion` with something that it cannot serve.
+        ValueError: if the reason is another one, or the start of an event's message is missing.
 
     >>> import harmony_stream
     >>> completion = harmony_stream.parse([200005, 17196, 200008, 13225, 200002])

@@ -1,8 +1,8 @@
-"""Where a message goes: by its recipient first, by its channel second, never by the channel alone.
+"""Routes of messages: by recipient first, by channel second, never by the channel alone.
 
 gpt-oss makes tool calls on `analysis` too, and writes headers without a channel or with one that
-the format guide does not know. What comes out of here is one `Route` for each message; what a
-protocol makes of it is the adapters' own.
+the format guide does not define. This module gives each message one `Route`, which each adapter
+expresses in its protocol.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ Destination: TypeAlias = Literal["content", "reasoning"]
 
 
 class RouteKind(Enum):
-    """What a message is to a client."""
+    """The kind of a message, as a client sees it."""
 
     TEXT = "text"
-    """What a person may see: an answer or a preamble."""
+    """Visible text, which is an answer or a preamble."""
     REASONING = "reasoning"
-    """The chain of thought."""
+    """Reasoning."""
     FUNCTION = "function"
     """A call of a function, which the client makes."""
     CODE = "code"
@@ -43,16 +43,16 @@ class RouteKind(Enum):
     WEB_SEARCH = "web_search"
     """A call of the built-in `browser`."""
     SERVER_TOOL = "server_tool"
-    """A call of a tool in another namespace: `container.exec`."""
+    """A call of a tool in another namespace, such as `container.exec`."""
     RESULT = "result"
-    """What a tool answered."""
+    """A tool result."""
     HIDDEN = "hidden"
-    """Prompts: nothing of this turn."""
+    """A message of the prompt, which does not belong to this turn."""
 
 
 CALLS = (RouteKind.FUNCTION, RouteKind.CODE, RouteKind.WEB_SEARCH, RouteKind.SERVER_TOOL)
 
-# The tools that the model knows by itself. Format guide, "Built in tools".
+# The tools that the model was trained with. Format guide, "Built in tools".
 _BUILT_IN = {
     "python": RouteKind.CODE,
     "browser.search": RouteKind.WEB_SEARCH,
@@ -63,12 +63,12 @@ _BUILT_IN = {
 
 @attrs.frozen
 class Route:
-    """Where one message goes.
+    """The route of one message.
 
     Attributes:
-        kind: what it is to a client.
-        name: of the tool that is called, or that answers: `get_weather`, `browser.search`; for a
-            `SERVER_TOOL` without its namespace.
+        kind: the kind of message for a client.
+        name: the name of the tool that is called, or whose result it is: `get_weather`,
+            `browser.search`. The name of a `SERVER_TOOL` is without its namespace.
         server: the namespace of a `SERVER_TOOL`.
     """
 
@@ -83,10 +83,10 @@ class Route:
 
 
 class Unlabelled(NamedTuple):
-    """Where text goes that no known channel labels; such text is reported in any case.
+    """The destination of text without a known channel, which is always reported too.
 
     A bare answer must not vanish, so text without a channel is content. Text on an unknown channel
-    is reasoning: not lost, and not shown as the answer.
+    is reasoning, so that it is neither lost nor shown as the answer.
     """
 
     without_channel: Destination = "content"
@@ -97,27 +97,28 @@ _KIND_OF_PLACE = {"content": RouteKind.TEXT, "reasoning": RouteKind.REASONING}
 
 
 def is_unlabelled(header: Header) -> bool:
-    """Whether this is text of the assistant to which no channel gives a meaning.
+    """Return whether this is text of the assistant without a known channel.
 
     >>> from harmony_stream.values.header import Header
     >>> is_unlabelled(Header(Role.ASSISTANT)), is_unlabelled(Header(Role.ASSISTANT, None, "final"))
     (True, False)
     """
-    # What is hidden even without any channel, such as a message to the model itself, stays so.
+    # A message that is hidden even without a channel, such as one to the model itself, stays
+    # hidden.
     return not header.is_known_channel and attrs.evolve(header, channel=None).is_visible
 
 
 def route(
     header: Header, tools: Collection[str] = (), unlabelled: Unlabelled | None = None
 ) -> Route:
-    """Where a message with this header goes.
+    """Return the route of a message with this header.
 
-    A call that names no tool goes where it would go without its recipient.
+    A call that does not name a tool is routed as if it had no recipient.
 
     Args:
-        header: of the message.
+        header: the message's header.
         tools: names of the functions that the request declares.
-        unlabelled: where text goes that no known channel labels.
+        unlabelled: the destination of text without a known channel.
 
     >>> from harmony_stream.values.header import Header
     >>> route(Header(Role.ASSISTANT, None, "analysis", "functions.get_weather"))
@@ -140,10 +141,10 @@ def route(
     return Route(RouteKind.TEXT if header.is_visible else RouteKind.REASONING)
 
 
-# Faults whose text is text of the stream; that of the others is fields of a header.
+# Faults whose text is text of the stream. The text of other faults is fields of a header.
 STRAY = (FaultKind.EXPECTED_START, FaultKind.UNPARSED_HEADER_TEXT, FaultKind.UNKNOWN_ROLE)
 
-# The channel's name without its marker, and what is behind it.
+# The channel's name without its marker, and the text after it.
 _THOUGHT_IN_PLACE_OF_ROLE = re.compile(
     rf"^\s*(?:{re.escape(FormattingToken.START)})?\s*(?:assistant\s*)*(analysis\b.*)",
     re.IGNORECASE | re.DOTALL,
@@ -151,15 +152,15 @@ _THOUGHT_IN_PLACE_OF_ROLE = re.compile(
 
 
 def stray_route(fault: Malformed, header: Header | None, unlabelled: Unlabelled) -> Route:
-    """Where text outside of messages goes: where text without a channel goes.
+    """Return the route of text outside of messages, which is that of text without a channel.
 
-    Words in a header behind the name of a channel that is hidden are hidden too, and so are those
-    of a message that its recipient hides: they are most likely its text.
+    Words in a header after the name of a hidden channel are hidden too. So are words in the header
+    of a message that its recipient hides. They are most likely the message's text.
 
     Args:
-        fault: with the text.
-        header: of the message in whose header the text stands, if it stands in one.
-        unlabelled: where text goes that no known channel labels.
+        fault: the fault that holds the text.
+        header: the header that contains the text, if one does.
+        unlabelled: the destination of text without a known channel.
     """
     if header is not None and route(header, (), unlabelled).kind is RouteKind.REASONING:
         is_behind_channel = fault.error.state != Section.ROLE
@@ -169,14 +170,17 @@ def stray_route(fault: Malformed, header: Header | None, unlabelled: Unlabelled)
     role_section, *sections = header_text.split(FormattingToken.CHANNEL)
     for section in _THOUGHT_IN_PLACE_OF_ROLE.findall(role_section) + sections:
         hidden = _hidden_in(section, unlabelled)
-        is_cut = bool(hidden) and header_text.endswith("…")  # by who quoted it
+        is_cut = bool(hidden) and header_text.endswith("…")  # cut by the error that quotes it
         if is_cut or any(word in hidden for word in words):
             return Route(RouteKind.REASONING)
     return route(Header(Role.ASSISTANT), (), unlabelled)
 
 
 def _hidden_in(section: str, unlabelled: Unlabelled) -> str:
-    """What is hidden of a section: what is behind a hidden channel, or glued to a known one."""
+    """Return the text of a section that is hidden.
+
+    It is the text after a hidden channel, or the word that is glued to a known one.
+    """
     word, *behind = section.split(None, 1) or [""]
     channel = next(filter(word.lower().startswith, KNOWN_CHANNELS), None)
     found = route(Header(Role.ASSISTANT, None, channel or word), (), unlabelled)
@@ -186,9 +190,10 @@ def _hidden_in(section: str, unlabelled: Unlabelled) -> str:
 
 
 def tool_route(recipient: str, tools: Collection[str] = ()) -> Route:
-    """Which tool a recipient names. Declared names go before built-in ones, bare or prefixed.
+    """Return the route of the tool that a recipient names.
 
-    A name that is not declared as it stands is the declared one that it means, if there is one.
+    Declared names, bare or prefixed, take precedence over built-in ones. A name that is not
+    declared as it is written is resolved to the declared name that it means, if there is one.
 
     >>> tool_route("python").kind.name, tool_route("python", {"python"}).kind.name
     ('CODE', 'FUNCTION')

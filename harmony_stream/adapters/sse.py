@@ -1,9 +1,9 @@
 r"""Server-Sent Events: client streams as bytes, and such bytes read back.
 
-Source: the WHATWG HTML standard, "Server-sent events", and what each protocol makes of it: Chat
+Source: the WHATWG HTML standard, "Server-sent events", and its use in each protocol. Chat
 Completions and UI messages end with `[DONE]`, Responses name each event, AG-UI does neither.
 
-Some readers take U+2028, U+2029 and U+0085 for ends of lines, so JSON is written without them.
+Some readers treat U+2028, U+2029 and U+0085 as ends of lines, so JSON is written without them.
 
 >>> CHAT_COMPLETIONS.encode({"id": "chatcmpl-1"})
 b'data: {"id":"chatcmpl-1"}\n\n'
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from harmony_stream.support.sse import Frame
 
 KEEP_ALIVE = b": keep-alive\n\n"
-"""A comment. Readers skip it, and proxies see that the connection lives."""
+"""A comment, which readers skip and which shows proxies that the connection is alive."""
 
 DONE = "[DONE]"
 
@@ -45,7 +45,7 @@ HEADERS = {
     "Cache-Control": "no-cache",
     "X-Accel-Buffering": "no",
 }
-"""What a server says of such a stream: neither caches nor proxies may hold it back."""
+"""HTTP headers of such a stream, so that neither caches nor proxies hold it back."""
 
 _ENCODER = json.JSONEncoder(
     ensure_ascii=False, separators=(",", ":"), allow_nan=False, check_circular=False
@@ -53,10 +53,10 @@ _ENCODER = json.JSONEncoder(
 
 
 def _make_encode() -> Callable[[object], str]:
-    """The encoder's part in C, made once: 2.1 us for a chunk.
+    """Return the C part of the encoder, made once, which takes 2.1 us for a chunk.
 
-    `JSONEncoder.encode`, which makes it anew for each value, takes 3.7. Where there is no such part
-    or it is made in another way, that one serves.
+    `JSONEncoder.encode` makes it again for each value and takes 3.7 us. It is the fallback if there
+    is no C part or its signature differs.
     """
     try:
         encode = json.encoder.c_make_encoder(  # type: ignore[attr-defined]
@@ -77,15 +77,15 @@ def _make_encode() -> Callable[[object], str]:
 
 _encode = _make_encode()
 
-# Ends of lines to some readers, and halves of characters, which UTF-8 has no bytes for.
+# Ends of lines to some readers, and surrogates, which UTF-8 cannot encode.
 _UNSAFE = re.compile("[\x85\u2028\u2029\ud800-\udfff]")
 
 
 def to_json(value: object) -> str:
-    r"""One line of JSON that every reader takes for one line.
+    r"""Return one line of JSON that every reader treats as one line.
 
     Raises:
-        ValueError: a number that JSON does not know, such as infinity.
+        ValueError: if a number is not valid in JSON, such as infinity.
 
     >>> to_json({"text": "a\u2028b", "word": "été"})
     '{"text":"a\\u2028b","word":"été"}'
@@ -101,12 +101,12 @@ def _safe(found: re.Match[str]) -> str:
 
 @attrs.frozen
 class Framing:
-    """How a protocol uses Server-Sent Events.
+    """The use of Server-Sent Events in one protocol.
 
     Attributes:
-        names_events: an `event:` line repeats the event's type.
-        ends_with_done: the last frame is `[DONE]`.
-        headers: of the HTTP response.
+        names_events: true if an `event:` line repeats the event's type.
+        ends_with_done: true if the last frame is `[DONE]`.
+        headers: the headers of the HTTP response.
     """
 
     names_events: bool = False
@@ -114,17 +114,17 @@ class Framing:
     headers: Mapping[str, str] = HEADERS
 
     def encode(self, chunk: Mapping[str, Any]) -> bytes:
-        """One chunk as a frame."""
+        """Return one chunk as a frame."""
         if self.names_events:
             return f"event: {chunk['type']}\ndata: {to_json(chunk)}\n\n".encode()
         return f"data: {to_json(chunk)}\n\n".encode()
 
     def end(self) -> bytes:
-        """The frame behind the last chunk, `b""` if the protocol has none."""
+        """Return the frame after the last chunk, or `b""` if the protocol has none."""
         return f"data: {DONE}\n\n".encode() if self.ends_with_done else b""
 
     def frames(self, chunks: Iterable[Mapping[str, Any]]) -> Iterator[bytes]:
-        r"""All frames of a stream.
+        r"""Yield all frames of a stream.
 
         >>> list(RESPONSES.frames([{"type": "response.completed"}]))
         [b'event: response.completed\ndata: {"type":"response.completed"}\n\n']
@@ -137,11 +137,11 @@ class Framing:
     async def aframes(
         self, chunks: AsyncIterable[Mapping[str, Any]], *, keep_alive: float | None = None
     ) -> AsyncIterator[bytes]:
-        """The same for chunks that come asynchronously.
+        """Yield all frames of a stream whose chunks arrive asynchronously.
 
         Args:
-            chunks: of the stream. If the reader goes away, they are closed.
-            keep_alive: after so many seconds without a chunk a comment is sent, and again.
+            chunks: the chunks of the stream. They are closed if the reader disconnects.
+            keep_alive: seconds without a chunk after which a comment is sent, repeatedly.
         """
         frames = self._encoded(chunks)
         if keep_alive is not None:
@@ -159,7 +159,10 @@ class Framing:
 
 
 EVENTS = Framing(names_events=True)
-"""The parser's own events: `EVENTS.encode(event.to_dict())`. Their types are in `events.d.ts`."""
+"""Framing of the parser's own events, as in `EVENTS.encode(event.to_dict())`.
+
+`events.d.ts` holds their types.
+"""
 
 CHAT_COMPLETIONS = Framing(ends_with_done=True)
 RESPONSES = Framing(names_events=True)
@@ -170,7 +173,7 @@ UI_MESSAGES = Framing(
 
 
 async def _kept_alive(frames: AsyncGenerator[bytes], seconds: float) -> AsyncGenerator[bytes]:
-    """The frames, and comments while they are long in coming."""
+    """Yield the frames, and a comment whenever the next frame takes too long."""
     waiting: asyncio.Future[bytes] | None = None
     try:
         while True:
@@ -198,8 +201,8 @@ class ServerSentEvent:
     Attributes:
         data: its lines of data, joined.
         event: its name; `message` if it has none.
-        id: the last id that was sent, also with an earlier event.
-        retry: milliseconds to wait before a reader connects again, if this event says so.
+        id: the last id that was sent, possibly with an earlier event.
+        retry: milliseconds to wait before a reader reconnects, or None.
     """
 
     data: str
@@ -209,20 +212,20 @@ class ServerSentEvent:
 
     @property
     def is_done(self) -> bool:
-        """Whether this is the mark that ends a stream."""
+        """True if this event marks the end of a stream."""
         return self.data == DONE
 
     def json(self) -> Any:  # noqa: ANN401
-        """The data as the JSON that it is."""
+        """Return the data, read as JSON."""
         return json.loads(self.data)
 
 
 class Decoder:
     r"""Reads Server-Sent Events from bytes that may be cut anywhere.
 
-    Lines end with CR, LF or CRLF and nothing else. Comments are skipped. An event that was cut off
-    before the empty line behind it is not given, as the standard wants it; `is_between_events`
-    tells.
+    Lines end only with CR, LF or CRLF. Comments are skipped. As the standard requires, an event
+    that was cut off before the empty line after it is not returned. `is_between_events` detects
+    this.
 
     >>> decoder = Decoder()
     >>> decoder.feed(b'event: greeting\nda')
@@ -236,16 +239,16 @@ class Decoder:
 
     @property
     def is_between_events(self) -> bool:
-        """Whether nothing was begun that is not finished."""
+        """True if every event that was begun is finished."""
         return self._reader.is_between_frames
 
     def feed(self, data: bytes) -> list[ServerSentEvent]:
-        """Take bytes; give the events that they finish."""
+        """Take bytes and return the events that they finish."""
         return list(map(_event_of, self._reader.feed(data)))
 
 
 def _event_of(frame: Frame) -> ServerSentEvent:
-    assert frame.data is not None  # nothing is too long without a limit
+    assert frame.data is not None  # without a limit, data is never too long
     name, identity = _decoded(frame.event) or "message", _decoded(frame.id)
     retry = None if frame.retry is None else int(frame.retry)
     return ServerSentEvent(_decoded(frame.data), name, identity, retry)

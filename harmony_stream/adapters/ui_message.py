@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from harmony_stream.adapters.problems import Problem
 
 PROBLEM = "data-harmony-problem"
-"""Type of the chunks that tell a client of problems, if it asked for them."""
+"""Type of the chunks that report problems to a client that asked for them."""
 
 _CALL = Block(
     "toolCallId",
@@ -37,12 +37,12 @@ _INCOMPLETE = "the call was cut off, so it must not be executed"
 class UiMessageStream(BlockStream):
     """Turns a parser's events into chunks of the UI message stream.
 
-    Every call is shown; those that are not the client's to make are `providerExecuted`, and tool
-    messages in the stream are their outputs. Arguments are parsed once, at the end; a call that was
-    cut off, or whose arguments are not JSON, ends in `tool-input-error` with the text as it came.
+    Every call is shown. Calls that the client does not execute are `providerExecuted`, and tool
+    messages in the stream are their outputs. Arguments are parsed once, at the end. A call that was
+    cut off, or whose arguments are not JSON, ends in `tool-input-error` with its unchanged text.
 
     Args:
-        hide_reasoning: leave the reasoning out.
+        hide_reasoning: true to leave the reasoning out.
         options: see `StreamOptions`.
 
     >>> from harmony_stream import EventParser

@@ -1,4 +1,4 @@
-"""openai_harmony 0.0.8, by its own names."""
+"""The API of openai_harmony 0.0.8, under its own names."""
 
 from harmony_stream.drop_in.encoding import (
     HarmonyEncoding,

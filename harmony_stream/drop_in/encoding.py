@@ -1,7 +1,7 @@
-"""`HarmonyEncoding`: the familiar roof of openai_harmony over both sides, reading and writing.
+"""`HarmonyEncoding`: openai_harmony's class for reading and writing.
 
-Names, arguments and results are those of openai_harmony 0.0.8 on well-formed input. What differs
-is listed in `docs/migrating.md`.
+Names, arguments and results are those of openai_harmony 0.0.8 on well-formed input.
+`docs/migrating.md` lists the differences.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ __all__ = [
 ]
 
 PROFILE_VARIABLE = "HARMONY_STREAM_PROFILE"
-"""Names the environment variable with the profile of encodings that are loaded without one."""
+"""Name of the environment variable with the profile of encodings that are loaded without one."""
 
 _ACTION_ENDS = (FormattingToken.RETURN, FormattingToken.CALL)
 _ENDS = (*_ACTION_ENDS, FormattingToken.END)
 
 
-# Not StrEnum: the reprs and the members are those of openai_harmony.
+# Not StrEnum, since the reprs and the members are those of openai_harmony.
 class HarmonyEncodingName(str, Enum):  # noqa: UP042
-    """The encodings that can be loaded by name: there is one.
+    """The names of encodings that can be loaded, of which there is one.
 
     >>> str(HarmonyEncodingName.HARMONY_GPT_OSS)
     'HarmonyGptOss'
@@ -68,10 +68,10 @@ class HarmonyEncoding:
     """Text to tokens and back, conversations to tokens, tokens to messages.
 
     Args:
-        vocabulary: which tokens; o200k_harmony if none is given.
+        vocabulary: the vocabulary, by default o200k_harmony.
         profile: the layout of prompts, see `harmony_stream.rendering.profiles`.
 
-    Usually made by `load_harmony_encoding`, which gives the same object each time.
+    Usually made by `load_harmony_encoding`, which returns the same object each time.
 
     >>> encoding = load_harmony_encoding("HarmonyGptOss")
     >>> encoding.decode(encoding.encode("hello world"))
@@ -82,7 +82,7 @@ class HarmonyEncoding:
         self, vocabulary: Vocabulary | None = None, profile: Profile | str = OPENAI_0_0_8
     ) -> None:
         self.vocabulary = vocabulary or Vocabulary.default()
-        """The tokens."""
+        """The vocabulary."""
         self.profile = get_profile(profile)
         """The layout of prompts."""
 
@@ -96,7 +96,7 @@ class HarmonyEncoding:
 
     @property
     def name(self) -> str:
-        """`HarmonyGptOss`; of an encoding with its own vocabulary, that one's name.
+        """`HarmonyGptOss`, or the vocabulary's name if the encoding has its own vocabulary.
 
         >>> HarmonyEncoding().name
         'HarmonyGptOss'
@@ -107,7 +107,7 @@ class HarmonyEncoding:
 
     @cached_property
     def special_tokens_set(self) -> frozenset[str]:
-        """How all special tokens are spelled.
+        """The texts of all special tokens.
 
         >>> "<|start|>" in HarmonyEncoding().special_tokens_set
         True
@@ -115,7 +115,7 @@ class HarmonyEncoding:
         return frozenset(self.vocabulary.special_tokens)
 
     def is_special_token(self, token: SupportsIndex) -> bool:
-        """Whether this is the id of a special token.
+        """Return whether this is the id of a special token.
 
         >>> HarmonyEncoding().is_special_token(200006)
         True
@@ -123,7 +123,7 @@ class HarmonyEncoding:
         return self.vocabulary.is_special_token(operator.index(token))
 
     def stop_tokens(self) -> list[int]:
-        """What ends a message: `<|return|>`, `<|end|>`, `<|call|>`; sorted.
+        """Return the sorted ids that end a message: of `<|return|>`, `<|end|>` and `<|call|>`.
 
         >>> HarmonyEncoding().stop_tokens()
         [200002, 200007, 200012]
@@ -131,7 +131,7 @@ class HarmonyEncoding:
         return self._ids(_ENDS)
 
     def stop_tokens_for_assistant_actions(self) -> list[int]:
-        """What ends sampling: `<|return|>` and `<|call|>`; sorted.
+        """Return the sorted ids that end sampling: of `<|return|>` and `<|call|>`.
 
         >>> HarmonyEncoding().stop_tokens_for_assistant_actions()
         [200002, 200012]
@@ -150,16 +150,16 @@ class HarmonyEncoding:
         allowed_special: Literal["all"] | AbstractSet[str] = frozenset(),
         disallowed_special: Literal["all"] | Collection[str] = "all",
     ) -> list[int]:
-        """The tokens of a text.
+        """Return the tokens of a text.
 
         Args:
-            text: lone surrogates in it become U+FFFD.
-            allowed_special: special tokens that become one token where the text spells them out.
+            text: the text. Lone surrogates in it become U+FFFD.
+            allowed_special: special tokens whose spelling becomes one token.
             disallowed_special: spellings that must not occur; "all" means all that are not
-                allowed. What is neither allowed nor disallowed is ordinary text.
+                allowed. A spelling that is neither allowed nor disallowed is ordinary text.
 
         Raises:
-            HarmonyError: a disallowed spelling occurs.
+            HarmonyError: if a disallowed spelling occurs.
 
         >>> encoding = HarmonyEncoding()
         >>> encoding.encode("<|start|>", allowed_special="all")
@@ -178,10 +178,12 @@ class HarmonyEncoding:
         return tiktoken_encoding.encode(text, allowed_special=allowed, disallowed_special=())
 
     def decode(self, tokens: Iterable[SupportsIndex], errors: str = "replace") -> str:
-        """The text of tokens, special ones spelled out; `errors` as in `bytes.decode`.
+        """Return the text of tokens, with special ones spelled out.
+
+        `errors` is that of `bytes.decode`.
 
         Raises:
-            HarmonyError: a token is not in the vocabulary.
+            HarmonyError: if a token is not in the vocabulary.
 
         >>> HarmonyEncoding().decode([200006, 173781])
         '<|start|>assistant'
@@ -189,10 +191,10 @@ class HarmonyEncoding:
         return self._decode_bytes(tokens).decode("utf-8", errors)
 
     def decode_utf8(self, tokens: Iterable[SupportsIndex]) -> str:
-        """The text of tokens that are whole characters together.
+        """Return the text of tokens whose joined bytes are whole characters.
 
         Raises:
-            HarmonyError: they are not, or a token is not in the vocabulary.
+            HarmonyError: if the bytes are not valid UTF-8, or a token is not in the vocabulary.
 
         >>> HarmonyEncoding().decode_utf8([9552])
         Traceback (most recent call last):
@@ -221,11 +223,11 @@ unexpected end of data from index 1
 
     @cached_property
     def renderer(self) -> Renderer:
-        """What writes the tokens; it keeps those of messages that it has written before."""
+        """The renderer, which caches the tokens of messages that it has written."""
         return Renderer(self.vocabulary, self.profile)
 
     def render(self, message: Message, render_options: RenderOptions | None = None) -> list[int]:
-        """The tokens of one message, from `<|start|>` to its end.
+        """Return the tokens of one message, from `<|start|>` to its end.
 
         >>> from harmony_stream.values.messages import Message
         >>> encoding = HarmonyEncoding()
@@ -237,7 +239,7 @@ unexpected end of data from index 1
     def render_conversation(
         self, conversation: Conversation, config: RenderConversationConfig | None = None
     ) -> list[int]:
-        """The tokens of all messages, less the analysis that `auto_drop_analysis` drops."""
+        """Return the tokens of all messages but the reasoning that `auto_drop_analysis` drops."""
         return self.renderer.render_conversation(conversation, config)
 
     def render_conversation_for_completion(
@@ -246,7 +248,7 @@ unexpected end of data from index 1
         next_turn_role: Role,
         config: RenderConversationConfig | None = None,
     ) -> list[int]:
-        """The same, and the start of the message that is to be sampled.
+        """Return the tokens of `render_conversation` and the start of the message to sample.
 
         >>> from harmony_stream.values.messages import Conversation, Role
         >>> encoding = HarmonyEncoding()
@@ -260,7 +262,7 @@ unexpected end of data from index 1
     def render_conversation_for_training(
         self, conversation: Conversation, config: RenderConversationConfig | None = None
     ) -> list[int]:
-        """The same as `render_conversation`, but a last final message closes with `<|return|>`."""
+        """Return the tokens of `render_conversation`, but a last answer ends with `<|return|>`."""
         return self.renderer.render_conversation_for_training(conversation, config)
 
     # -- Tokens to messages -----------------------------------------------------------------------
@@ -272,16 +274,16 @@ unexpected end of data from index 1
         *,
         strict: bool = True,
     ) -> list[Message]:
-        """The messages of a whole completion.
+        """Return the messages of a whole completion.
 
         Args:
-            tokens: the completion; it may end anywhere inside content.
-            role: whose header the prompt opened; None if the tokens begin at `<|start|>`.
-            strict: raise for the faults that openai_harmony raises for, repair the others. If
-                not, repair all. `harmony_stream.parse` also tells what was repaired.
+            tokens: the completion, which may end anywhere inside content.
+            role: the role that ends the prompt; None if the tokens begin at `<|start|>`.
+            strict: true to raise for the faults that openai_harmony raises for, and repair the
+                others. If false, all are repaired. `harmony_stream.parse` also reports repairs.
 
         Raises:
-            HarmonyError: a fault, in strict mode.
+            HarmonyError: if there is a fault, in strict mode.
 
         >>> encoding = HarmonyEncoding()
         >>> encoding.parse_messages_from_completion_tokens(
@@ -308,17 +310,17 @@ def load_harmony_encoding(
     profile: Profile | str | None = None,
     vocabulary: Vocabulary | None = None,
 ) -> HarmonyEncoding:
-    """The encoding of that name; one object for each profile and vocabulary.
+    """Return the encoding of that name, one object for each profile and vocabulary.
 
     Args:
         name: `HarmonyEncodingName.HARMONY_GPT_OSS`, or its value.
-        profile: the layout of prompts: `openai-0.0.8`, `oss-0.0.11` or `guide`. If none is given,
+        profile: the layout of prompts: `openai-0.0.8`, `oss-0.0.11` or `guide`. By default it is
             the one that the environment variable `HARMONY_STREAM_PROFILE` names at the time of
             the call, or else `openai-0.0.8`.
-        vocabulary: other tokens than o200k_harmony's.
+        vocabulary: a vocabulary other than o200k_harmony.
 
     Raises:
-        ValueError: there is no encoding, or no profile, of that name.
+        ValueError: if there is no encoding or no profile of that name.
 
     >>> encoding = load_harmony_encoding(HarmonyEncodingName.HARMONY_GPT_OSS)
     >>> encoding is load_harmony_encoding("HarmonyGptOss")
@@ -332,7 +334,7 @@ def load_harmony_encoding(
 
 
 def _profile_of_environment() -> Profile:
-    """The profile for code that was not written for this library and so names none."""
+    """Return the profile for code that was written for openai_harmony and so passes none."""
     name = os.environ.get(PROFILE_VARIABLE, "")
     if name and name not in PROFILES:
         allowed = ", ".join(PROFILES)
@@ -349,9 +351,9 @@ def _load(profile: Profile, vocabulary: Vocabulary) -> HarmonyEncoding:
 
 
 def parser_for(encoding: HarmonyEncoding, role: Role | str | None, *, strict: bool) -> EventParser:
-    """A tolerant parser. Where openai_harmony's faults are raised, headers have no limit, as there.
+    """Return a tolerant parser, whose headers have no limit if openai_harmony's faults are raised.
 
-    Without strictness, a header that never ends becomes content, which streams on.
+    Without `strict`, a header that never ends becomes content, which is still streamed.
     """
     if strict:
         return EventParser(role, vocabulary=encoding.vocabulary, max_header_tokens=sys.maxsize)
@@ -367,7 +369,7 @@ def _pattern_of(texts: frozenset[str]) -> re.Pattern[str]:
 
 
 def raise_disallowed_special_token(token: str) -> NoReturn:
-    """Refuse text that spells out a special token, and say what to do about it.
+    """Raise the error for text that spells out a special token, with the remedy.
 
     >>> raise_disallowed_special_token("<|end|>")
     Traceback (most recent call last):

@@ -1,12 +1,12 @@
-"""What openai_harmony 0.0.8 makes of a fault: when it raises, and in which words.
+"""The errors of openai_harmony 0.0.8: the token at which it raises, and its sentences.
 
-Programs written for it look for its errors at the tokens where it raises them, and for its words in
-their sentences. Its parser has three states, and leaves them by fewer tokens than ours:
+Programs written for it expect its errors at the tokens where it raises them, and search for its
+words in their sentences. Its parser has three states, which fewer tokens end than in ours:
 
-- between messages everything but `<|start|>` raises at once;
-- a header ends at `<|message|>` only, and what is wrong with it is found then, or at the end of the
+- between messages every token but `<|start|>` raises at once;
+- a header ends at `<|message|>` only, and its faults are detected there, or at the end of the
   stream;
-- content ends at a stop token only, so that what begins a header to us is text to it, and no fault.
+- content ends at a stop token only, so a token that begins a header for us is text for it.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ _STOPS = (FormattingToken.END, FormattingToken.RETURN, FormattingToken.CALL)
 
 
 class TheirState:
-    """Where openai_harmony's parser stands after the same tokens.
+    """The state of openai_harmony's parser after the same tokens.
 
     Attributes:
-        is_header: it collects a header.
-        is_content: it collects content. Neither: it expects `<|start|>`.
+        is_header: true if it collects a header.
+        is_content: true if it collects content. If both are false, it expects `<|start|>`.
     """
 
     def __init__(self, vocabulary: Vocabulary, role: Role | str | None) -> None:
@@ -51,7 +51,7 @@ class TheirState:
         self.is_content = False
 
     def take(self, token: int, *, raised: bool = False) -> None:
-        """Go on by a token, at which it perhaps raised; ordinary text changes nothing."""
+        """Advance by a token, at which it may have raised. Ordinary text changes nothing."""
         if self.is_content:
             self.is_content = token not in self._stops
         elif not self.is_header:
@@ -60,20 +60,21 @@ class TheirState:
             self.is_header, self.is_content = False, not raised
 
     def end(self) -> None:
-        """Go on by the end of the stream."""
+        """Advance to the end of the stream."""
         self.is_header = self.is_content = False
 
 
-# -- Text that belongs to no message --
+# -- Text outside of messages --
 
-# A header that was given up is no text: its words are its fields.
+# An abandoned header is not text, since its words are its fields.
 _OF_TEXT = (FaultKind.EXPECTED_START, FaultKind.UNPARSED_HEADER_TEXT, FaultKind.UNKNOWN_ROLE)
 
 
 def message_of_text(event: Event, role: Role | str | None) -> Message | None:
-    """Text between messages, or words of a header that are no field, as a message without channel.
+    """Return text outside of messages as a message without a channel, or None.
 
-    Who asks for messages hears of nothing else, so the text must be in one.
+    The text is between messages, or in a header as words that are not a field. The caller receives
+    messages only, so the text must be in one.
     """
     if not isinstance(event, Malformed) or event.kind not in _OF_TEXT:
         return None
@@ -89,8 +90,8 @@ _WORDS_LEFT = "unexpected tokens remaining in message header: Some({words})"
 _NO_MESSAGE = "Unexpected EOS while waiting for message header to complete"
 _NO_ROLE = "message header did not contain a role"
 
-# In the order in which openai_harmony finds the faults of one header: the first is raised. (It does
-# not look into a header that does not end.)
+# In the order in which openai_harmony detects the faults of one header, of which it raises the
+# first. (It does not read a header that does not end.)
 _PHRASES = {
     FaultKind.EXPECTED_START: "Unexpected token {token} while expecting start token {start}",
     FaultKind.MISSING_MESSAGE: _NO_MESSAGE,
@@ -105,10 +106,10 @@ _ORDER = list(_PHRASES)
 
 @attrs.frozen(auto_exc=True, slots=False, str=False)
 class FamiliarParseError(HarmonyParseError):
-    """A fault, said in openai_harmony's words first.
+    """A fault whose sentence begins with openai_harmony's words.
 
     Attributes:
-        phrase: what openai_harmony says, for programs that look for it.
+        phrase: openai_harmony's words, for programs that search for them.
     """
 
     phrase: str = ""
@@ -120,7 +121,7 @@ class FamiliarParseError(HarmonyParseError):
 def familiar_errors(
     vocabulary: Vocabulary, events: Iterable[Event]
 ) -> Iterator[FamiliarParseError]:
-    """The faults among events that openai_harmony would raise for, one for each header."""
+    """Yield the faults among events that openai_harmony would raise for, one for each header."""
     faults: list[HarmonyParseError] = []
     stop = 0
     for event in events:
@@ -129,7 +130,7 @@ def familiar_errors(
             if _is_familiar(event.error):
                 faults.append(event.error)
         elif faults and not (isinstance(event, MessageStart) and event.start < stop):
-            # Those that stand together are one header's; that with text comes before its message.
+            # Adjacent faults belong to one header. The one with text comes before its message.
             yield _familiar(vocabulary, faults, event)
             faults = []
     if faults:
@@ -142,14 +143,14 @@ def familiar_error_of(
     tokens: Sequence[SupportsIndex],
     events: Iterable[Event],
 ) -> FamiliarParseError | None:
-    """Of a whole completion the first fault that openai_harmony raises for, as it says it."""
+    """Return the error for the first fault of a completion that openai_harmony raises for."""
     theirs, position = TheirState(vocabulary, role), 0
     for error in familiar_errors(vocabulary, events):
         for token in tokens[position : error.position]:
             theirs.take(operator.index(token))
         position = error.position
         if theirs.is_content:
-            continue  # what is a header here, is text there
+            continue  # a header for us is text for openai_harmony
         message = vocabulary.special_tokens[FormattingToken.MESSAGE]
         is_unclosed = theirs.is_header and message not in tokens[position:]
         return at_end_of_stream(error) if is_unclosed else error
@@ -158,13 +159,13 @@ def familiar_error_of(
 
 def _is_familiar(error: HarmonyParseError) -> bool:
     if error.kind is FaultKind.UNEXPECTED_START:
-        # A role alone says nothing: there the header begins afresh.
+        # A role alone is not a fault there: the header begins again.
         return error.header_text.strip().lower() not in ("", *KNOWN_ROLES)
     return error.kind in _PHRASES
 
 
 def at_end_of_stream(error: FamiliarParseError) -> FamiliarParseError:
-    """An error of a header that nothing closed, as openai_harmony says it at the end."""
+    """Return the error of an unclosed header, in openai_harmony's words for the end of a stream."""
     return attrs.evolve(error, phrase=_NO_MESSAGE)
 
 
@@ -179,7 +180,7 @@ def _familiar(
 def _phrase(vocabulary: Vocabulary, error: HarmonyParseError, following: Event | None) -> str:
     template, words = _PHRASES[error.kind], error.token_text
     if error.kind is FaultKind.UNKNOWN_ROLE and words in vocabulary.special_tokens:
-        template = _NO_ROLE  # the token stands where the role was due
+        template = _NO_ROLE  # the token is in the place of the role
     if template == _NO_MESSAGE and isinstance(following, ContentDelta):
         template, words = _WORDS_LEFT, following.text.strip()  # which became content
     return template.format(

@@ -1,7 +1,7 @@
-"""`StreamableParser`: the parser as openai_harmony has it, whose properties are polled.
+"""`StreamableParser`: openai_harmony's parser, whose properties are polled.
 
-A view of `EventParser`, which does the work: after each token the properties say where the stream
-stands. New code reads the events themselves, which say what happened.
+It is a view of `EventParser`, which does the work. After each token the properties hold the state
+of the stream. New code should read the events themselves, which report the changes.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _Item = TypeVar("_Item")
 
 
 class StreamState(Enum):
-    """Where in the format a `StreamableParser` stands.
+    """The state of a `StreamableParser`.
 
     >>> StreamState("Content")
     <StreamState.CONTENT: 'Content'>
@@ -72,7 +72,7 @@ _STREAM_STATES = {
 
 
 class _Shown(list[_Item]):
-    """A list that was handed out, which knows whether it was changed."""
+    """A list that was returned, and that records if it was changed."""
 
     is_changed = False
 
@@ -98,10 +98,10 @@ for _name in (
 
 
 class Snapshots(Generic[_Item]):
-    """Hands out a growing list as lists that do not grow, without a copy if nobody keeps them.
+    """Snapshots of a growing list, which are not copied if the caller does not keep them.
 
-    As long as nobody else has the list that was handed out last, nor has changed it, that list is
-    brought up to date and handed out again.
+    If nobody else holds the last returned list, and nobody has changed it, that list is updated and
+    returned again.
     """
 
     def __init__(self, growing: list[_Item]) -> None:
@@ -112,7 +112,7 @@ class Snapshots(Generic[_Item]):
         return Snapshots, (self._growing,)
 
     def latest(self) -> list[_Item]:
-        """All items so far."""
+        """Return all items so far."""
         if self._shown.is_changed or self.count() > _ALONE:
             self._shown = _Shown(self._growing)
         elif len(self._shown) < len(self._growing):
@@ -120,27 +120,27 @@ class Snapshots(Generic[_Item]):
         return self._shown
 
     def count(self) -> int:
-        """The references to the list that was handed out last."""
+        """Return the number of references to the last returned list."""
         return getrefcount(self._shown)
 
 
-# What this Python counts of a list that nobody else has.
+# The number of references that this Python counts for a list that nobody else holds.
 _ALONE = Snapshots[int]([]).count()
 
 
 class StreamableParser:
-    """Takes a completion token by token; its properties tell where the stream stands.
+    """Takes a completion token by token; its properties hold the state of the stream.
 
     Args:
-        encoding: which tokens.
-        role: whose header the prompt opened; None if the tokens begin at `<|start|>`.
-        strict: raise for the faults that openai_harmony raises for, and repair the others. After
-            an error the parser stands where the repair leaves it, and goes on. If not strict,
+        encoding: the encoding, whose vocabulary is used.
+        role: the role that ends the prompt; None if the tokens begin at `<|start|>`.
+        strict: true to raise for the faults that openai_harmony raises for, and repair the others.
+            After an error the parser is in the state after the repair, and continues. If false,
             nothing is raised.
 
-    No property costs more than the text that it gives, whatever came before. `messages` and
-    `tokens` are lists of the caller's: they do not grow, and to change them changes nothing here.
-    They are copied only if the one given before is kept.
+    The cost of a property depends only on the text that it returns. `messages` and `tokens` are
+    lists of the caller: they do not grow, and changing them does not affect the parser. They are
+    copied only if the caller keeps the previous one.
 
     >>> from harmony_stream.drop_in.encoding import load_harmony_encoding
     >>> parser = StreamableParser(load_harmony_encoding("HarmonyGptOss"), "assistant")
@@ -164,25 +164,25 @@ class StreamableParser:
         self._role = None if role is None else Role(role)
         # The role that the prompt gave, until a first header is read.
         self._given = self._role
-        # Of the message that has begun and not ended: its header, its text as far as
-        # `current_content` joined it, what came since, and for `state_data` all of it as it came.
+        # The open message: its header, the text that `current_content` has joined, the text since
+        # then, and for `state_data` all of its tokens.
         self._header: Header | None = None
         self._content = ""
         self._pending: list[str] = []
         self._deltas: list[str] = []
         self._delta: str | None = None
-        # The first token of the header that has begun and not ended.
+        # The first token of the open header.
         self._header_start = 0
-        # Whether the one error of an implied header was raised when it began.
+        # True if the only error of an implied header was raised when it began.
         self._was_raised = False
-        # Where openai_harmony's parser stands; the fault of a header that it still collects.
+        # The state of openai_harmony's parser, and the fault of a header that it still collects.
         self._theirs = TheirState(encoding.vocabulary, role)
         self._waiting: FamiliarParseError | None = None
-        # The last that was raised.
+        # The last error that was raised.
         self._raised: FamiliarParseError | None = None
-        # Whether the message that is shown has ended.
+        # True if the message that is shown has ended.
         self._is_ending = False
-        # Messages that have ended, to be shown with the next end of one.
+        # Messages that have ended, to be shown with the next end of a message.
         self._late: list[Message] = []
         # Tokens fed before the last end of the stream.
         self._offset = 0
@@ -190,15 +190,16 @@ class StreamableParser:
     # -- Feeding ----------------------------------------------------------------------------------
 
     def process(self, token: SupportsIndex) -> StreamableParser:
-        """Take one token; returns the parser itself.
+        """Take one token and return the parser itself.
 
         Raises:
-            HarmonyError: a fault, in strict mode.
-            TypeError, ValueError: not an integer, or a negative one; nothing has changed then.
+            HarmonyError: if there is a fault, in strict mode.
+            TypeError, ValueError: if the token is not an integer, or negative. The state is then
+                unchanged.
         """
         events = self._parser.feed(token)
         self._tokens.append(operator.index(token))
-        # Most tokens by far are whole characters of content.
+        # A fast path, since most tokens are whole characters of content.
         if len(events) == 1 and isinstance(delta := events[0], ContentDelta):
             self._pending.append(delta.text)
             self._deltas.append(delta.text)
@@ -208,11 +209,11 @@ class StreamableParser:
         return self
 
     def process_eos(self) -> StreamableParser:
-        """End the stream; returns the parser itself, which now expects another message.
+        """End the stream and return the parser itself, which now expects another message.
 
         Raises:
-            HarmonyError: in strict mode, the stream ended inside a header, or in text that no
-                property has shown. That text is in `messages` now.
+            HarmonyError: in strict mode, if the stream ended inside a header, or in text that no
+                property has shown. That text is then in `messages`.
         """
         shown = len(self._messages)
         is_unseen = self._is_ending and self._header is not None and self._header.channel is None
@@ -222,7 +223,7 @@ class StreamableParser:
         error = self._waiting or self._error_in(events)
         if self._theirs.is_content and not has_text:
             error = None
-        # A new parser that has ended its first message, so that the next begins at `<|start|>`.
+        # A new parser after its first message, so that the next one begins at `<|start|>`.
         self._parser.reset()
         self._parser.feed(self._special(FormattingToken.END))
         self._offset = len(self._tokens) - 1
@@ -254,8 +255,8 @@ class StreamableParser:
         error = self._fault_at(token, events, before) if self._strict else None
         self._follow(events)
         if self._strict and self._theirs.is_content and self._delta and any(map(_is_start, events)):
-            # The text is shown now, and the end of its message with the next token: programs that
-            # see a message end look at no text.
+            # The text is shown now, and the end of its message with the next token, since programs
+            # ignore the text when a message ends.
             self._raised = self._error_in(events)
         else:
             self._end_message()
@@ -265,18 +266,18 @@ class StreamableParser:
             raise error
 
     def _is_kept_back(self) -> bool:
-        """Whether openai_harmony collects a header: it shows nothing until `<|message|>`."""
+        """Return whether openai_harmony collects a header, and so shows nothing yet."""
         return self._strict and self._theirs.is_header and self._state is not State.CONTENT
 
     def _fault_at(
         self, token: int, events: Sequence[Event], before: State
     ) -> FamiliarParseError | None:
-        """The error to raise now, if there is one."""
+        """Return the error to raise now, if there is one."""
         if self._waiting or self._theirs.is_content:
             return self._waiting
         is_new_header = before is State.EXPECT_START and self._state in _HEADER_STATES
         if is_new_header and not self._opens(token):
-            # As there, at once; the events report it when the implied header ends.
+            # At once, as in openai_harmony; the events report it when the implied header ends.
             error = self._error_in([self._expected_start(token)])
             self._was_raised = True
             return error
@@ -319,7 +320,10 @@ class StreamableParser:
         self._deltas.clear()
 
     def _keep(self, events: Sequence[Event]) -> None:
-        """Make messages of events, to be shown later: of a whole message, or of text in none."""
+        """Keep the messages in these events, to be shown later.
+
+        They are whole messages, or text outside of messages.
+        """
         text = ""
         for event in events:
             if isinstance(event, ContentDelta):
@@ -337,7 +341,7 @@ class StreamableParser:
     # -- Faults -----------------------------------------------------------------------------------
 
     def _expected_start(self, token: int) -> Malformed:
-        """The fault of an implied header."""
+        """Return the fault of an implied header."""
         position = self._parser.position - 1
         error = HarmonyParseError(
             kind=FaultKind.EXPECTED_START,
@@ -357,7 +361,7 @@ class StreamableParser:
         error = next(familiar_errors(self._encoding.vocabulary, events), None)
         return error and attrs.evolve(error, position=error.position + self._offset)
 
-    # -- What is known ----------------------------------------------------------------------------
+    # -- Properties -------------------------------------------------------------------------------
 
     @property
     def messages(self) -> list[Message]:
@@ -371,17 +375,17 @@ class StreamableParser:
 
     @property
     def state(self) -> StreamState:
-        """Whether the parser is between messages, in a header, or in content."""
+        """The state of the parser, which is between messages, in a header, or in content."""
         if self._is_kept_back():
             return StreamState.HEADER
         return StreamState.CONTENT if self._is_ending else _STREAM_STATES[self._state]
 
     @property
     def current_content(self) -> str:
-        """The text so far of the message that has begun; "" outside content."""
+        """The text so far of the current message; "" outside content."""
         if self._pending:
-            # The local name is the only one that holds the text, so that CPython makes it longer
-            # in place: reading after each token does not cost what the text costs.
+            # The local name holds the only reference to the text, so that CPython extends it in
+            # place. Reading after each token then does not copy the text.
             text, self._content = self._content, ""
             text += "".join(self._pending)
             self._content = text
@@ -395,7 +399,7 @@ class StreamableParser:
 
     @property
     def current_role(self) -> Role | None:
-        """Who writes the current message; in the first header, the role that the prompt gave."""
+        """The author's role; in the first header, the role that the prompt gave."""
         return self._header.role if self._header else self._given
 
     @property
@@ -405,7 +409,7 @@ class StreamableParser:
 
     @property
     def current_recipient(self) -> str | None:
-        """Whom the current message is for; None outside content."""
+        """The recipient of the current message; None outside content."""
         return self._header.recipient if self._header else None
 
     @property
@@ -415,9 +419,9 @@ class StreamableParser:
 
     @property
     def state_data(self) -> dict[str, Any]:
-        """The state with what belongs to it, JSON-ready, in openai_harmony's shape.
+        """The state and its data, JSON-ready, in openai_harmony's shape.
 
-        For debugging: it costs what the current header or message costs.
+        For debugging only, since the cost grows with the current header or message.
 
         >>> from harmony_stream.drop_in.encoding import load_harmony_encoding
         >>> StreamableParser(load_harmony_encoding("HarmonyGptOss"), None).state_data
@@ -432,7 +436,7 @@ class StreamableParser:
             if author["name"] is None:
                 del author["name"]
             data["header"] = {"author": author, **fields}
-            # As there, the canonical tokens of the text rather than those that came.
+            # As in openai_harmony, the text's canonical tokens instead of the tokens that came.
             encode = self._encoding.vocabulary.tiktoken_encoding.encode_ordinary
             data["content_tokens"] = [token for text in self._deltas for token in encode(text)]
         return data

@@ -1,4 +1,4 @@
-"""What of a conversation goes back to the model, as messages and as exact tokens."""
+"""History: the parts of a conversation that go back to the model, as messages or exact tokens."""
 
 from harmony_stream.history.normalize import Dropped, History, normalize_history
 from harmony_stream.history.policy import (

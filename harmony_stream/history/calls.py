@@ -1,7 +1,7 @@
-"""The calls of a transcript that no tool has answered: whose a result is.
+"""The calls of a transcript without a result, which match results to their calls.
 
-A result that names its tool otherwise than the call did answers nobody: the model reads the name
-as it is written.
+A result whose tool has another name than in the call does not match it, since the model reads the
+name as it is written.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from harmony_stream.values.header import Header
 
-# The namespace of functions, as models and callers write it: once, twice, or in the singular.
+# The namespace of functions as models and callers write it: once, twice, or in the singular.
 _FUNCTIONS = re.compile(r"(functions?\.)+")
 
 
@@ -33,16 +33,16 @@ class OpenCalls:
 
     def __init__(self) -> None:
         self._waiting: Counter[str] = Counter()
-        self._channels: dict[str, str | None] = {}  # of the last call of each tool
+        self._channels: dict[str, str | None] = {}  # the channel of each tool's last call
 
     def copy(self) -> OpenCalls:
-        """The same calls, which go on by themselves."""
+        """Return an independent copy of the calls."""
         copied = OpenCalls()
         copied._waiting, copied._channels = self._waiting.copy(), self._channels.copy()
         return copied
 
     def add(self, header: Header) -> None:
-        """Take a message: a call waits, a result answers a call of exactly its name."""
+        """Take a message: a call waits, and a result matches a call of exactly its name."""
         if header.is_tool_call and header.recipient is not None:
             self._waiting[header.recipient] += 1
             self._channels[header.recipient] = header.channel
@@ -50,21 +50,21 @@ class OpenCalls:
             self._waiting[header.name or ""] -= 1
 
     def channel(self, recipient: str) -> str | None:
-        """The channel on which the tool was called last."""
+        """Return the channel on which the tool was called last."""
         return self._channels[recipient]
 
     def like(self, name: str) -> list[str]:
-        """The recipients that wait and that a result of this name may be meant for."""
+        """Return the waiting recipients that a result of this name may be meant for."""
         waiting = sorted(+self._waiting)
         if name in waiting:
             return [name]
         return [each for each in waiting if name and _is_like(name, each)]
 
     def recipient(self, name: str) -> str:
-        """The recipient that a result of this name answers.
+        """Return the recipient of the call that a result of this name matches.
 
         Raises:
-            ValueError: there is none, or there are several.
+            ValueError: if there is none, or more than one.
         """
         found = self.like(name)
         if len(found) == 1:
@@ -81,12 +81,12 @@ class OpenCalls:
         raise ValueError(f"tool {name!r} {reason}; {remedy}")
 
     def check(self, name: str) -> None:
-        """Refuse the name of a result that is not that of its call, but like it.
+        """Refuse a result's name that differs from its call's name but is like it.
 
-        A name that is like none passes: its call may be older than the transcript.
+        A name that is like none passes, since its call may be older than the transcript.
 
         Raises:
-            ValueError: says how the call has it.
+            ValueError: if it is like one. The error gives the name in the call.
         """
         found = self.like(name)
         if found and name not in found and name not in self._channels:
@@ -95,7 +95,7 @@ class OpenCalls:
 
 
 def _is_like(name: str, recipient: str) -> bool:
-    """Whether a name without a namespace, or with that of functions, is this recipient's.
+    """Return whether a name without a namespace, or with that of functions, is this recipient's.
 
     >>> _is_like("find", "browser.find"), _is_like("functions.find", "browser.find")
     (True, False)

@@ -1,7 +1,7 @@
-"""The files of transcripts: JSON lines, and a compact binary form; both can be appended to.
+"""The files of transcripts: JSON lines, and a compact binary form. Both can be appended to.
 
-A crash while a file is written leaves one that can be read: at worst its end is missing. Anything
-else that is wrong with a file is a `ValueError` with its name, and the line or byte.
+After a crash during a write, the file can still be read: at worst its end is missing. Any other
+damage raises a `ValueError` with the file's name, and the line or byte.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ Segment: TypeAlias = tuple[list[int], list[int]]  # prompted, and sampled after 
 
 
 class TranscriptWarning(UserWarning):
-    """The end of a file is no whole record, and was left out."""
+    """The end of a file is not a whole segment, and was left out."""
 
 
 class Contents(NamedTuple):
-    """What a file says.
+    """The contents of a file.
 
     Attributes:
-        about: what it is.
-        records: its tokens.
-        size: how many of its bytes can be appended to.
-        left_out: how many bytes at its end are no whole record.
+        about: the fields of its header.
+        records: its segments, which hold the tokens.
+        size: the number of bytes that are whole, after which segments can be appended.
+        left_out: the number of bytes at its end that are not a whole segment.
     """
 
     about: object
@@ -46,7 +46,7 @@ class Contents(NamedTuple):
 
 
 class JsonLines:
-    """One object a line: first what the file is, then tokens."""
+    """One JSON object on each line: first the header, then segments of tokens."""
 
     @staticmethod
     def head(about: About) -> bytes:
@@ -61,7 +61,7 @@ class JsonLines:
     def read(cls, data: bytes, name: str) -> Contents:
         *lines, last = data.removeprefix(_BYTE_ORDER_MARK).split(b"\n")
         size = len(data) - len(last)
-        if last and _is_json(last):  # an editor took the last line break
+        if last and _is_json(last):  # an editor removed the last line break
             lines.append(last)
             last = b""
         values = []
@@ -70,18 +70,18 @@ class JsonLines:
                 value = _parse_json(line)
                 values.append(value if number == 1 else _record_of(value))
             except ValueError as error:
-                sentence = f"{name} is no transcript, or damaged: line {number}: {error}"
+                sentence = f"{name} is not a transcript, or is damaged: line {number}: {error}"
                 raise ValueError(sentence) from None
         if not values:
-            raise ValueError(f"{name} is no transcript, or damaged: its head is missing")
+            raise ValueError(f"{name} is not a transcript, or is damaged: the header is missing")
         return Contents(values[0], values[1:], size, len(last))
 
 
 class Binary:
-    """A line that names the format; then records: length, CRC-32, and so many bytes.
+    """A line that names the format, then records: length, CRC-32, and that many bytes.
 
-    The first record is JSON: what the file is. The others: how many tokens were prompted, those,
-    and the sampled ones. All numbers are little-endian and take four bytes.
+    The first record is the header, in JSON. Each other one is a segment: the number of prompted
+    tokens, these tokens, and the sampled ones. All numbers are little-endian and take four bytes.
     """
 
     magic = b"harmony_stream transcript\n"
@@ -116,26 +116,26 @@ class Binary:
                 raise ValueError(f"{name} is damaged at byte {size}: {error}") from None
             size += cls.frame.size + len(payload)
         if not cls.is_cut_at(data, size):
-            raise ValueError(f"{name} is damaged at byte {size}: no record begins there")
+            raise ValueError(f"{name} is damaged at byte {size}: no segment begins there")
         if not values:
-            raise ValueError(f"{name} is no transcript: its head is missing")
+            raise ValueError(f"{name} is not a transcript: the header is missing")
         return Contents(values[0], values[1:], size, len(data) - size)
 
     @classmethod
     def payload_at(cls, data: bytes, place: int) -> bytes | None:
-        """The bytes of the record that begins there; None if none that is sound does."""
+        """Return the bytes of the record that begins at this byte, or None if it is not sound."""
         begin = place + cls.frame.size
         if begin > len(data):
             return None
         length, crc = cls.frame.unpack_from(data, place)
         payload = data[begin : begin + length]
-        # A record is never empty; but zeros, which a crash may leave, would be the sum of nothing.
+        # A record is never empty. A crash may leave zeros, which would be a valid empty record.
         is_sound = 0 < length == len(payload) and zlib.crc32(payload) == crc
         return payload if is_sound else None
 
     @classmethod
     def is_cut_at(cls, data: bytes, place: int) -> bool:
-        """Whether what follows, which is no record, is one that was half-written at a crash."""
+        """Return whether a crash cut off the record that begins at this byte."""
         rest = data[place:]
         if len(rest) < cls.frame.size or not rest.strip(b"\0"):
             return True
@@ -145,7 +145,7 @@ class Binary:
 
     @classmethod
     def ends_with_a_record(cls, data: bytes) -> bool:
-        """Whether the last bytes are a sound record: then what lies before it was not cut off."""
+        """Return whether the last bytes are a sound record, so that the bytes before are whole."""
         size = cls.frame.size
         return any(
             cls.frame.unpack_from(data, place)[0] == len(data) - place - size
@@ -156,7 +156,7 @@ class Binary:
     @staticmethod
     def tokens_of(payload: bytes) -> Segment:
         if len(payload) % 4:
-            raise ValueError(f"{len(payload)} bytes are no list of tokens of four bytes each")
+            raise ValueError(f"{len(payload)} bytes are not a list of tokens of four bytes each")
         count, *ids = struct.unpack(f"<{len(payload) // 4}I", payload)
         if count > len(ids):
             raise ValueError(f"{count} tokens were prompted, but there are only {len(ids)}")
@@ -167,7 +167,7 @@ Layout: TypeAlias = type[JsonLines] | type[Binary]
 
 
 class Saved(NamedTuple):
-    """What this transcript wrote or read last: the file, its layout, and how many tokens it has."""
+    """The file that this transcript wrote or read last, with its layout and number of tokens."""
 
     layout: Layout
     tokens: int
@@ -175,30 +175,30 @@ class Saved(NamedTuple):
 
 
 def layout_of(name: str) -> Layout:
-    """The layout that a name asks for."""
+    """Return the layout for a file of this name."""
     return JsonLines if name.endswith(".jsonl") else Binary
 
 
 def read(data: bytes, name: str) -> tuple[Layout, Contents]:
-    """What a file says, whatever it is called.
+    """Return layout and contents of a file, whatever its name.
 
     Raises:
-        ValueError: it is no transcript, or damaged before its end.
+        ValueError: if it is not a transcript, or is damaged before its end.
     """
     layout: Layout = Binary if data.startswith(Binary.magic) else JsonLines
     return layout, layout.read(data, name)
 
 
 def malformed_of(about: object, vocabulary: str, choices: Sequence[str], name: str) -> str:
-    """The choice for what is malformed, if this is a transcript of our version and vocabulary.
+    """Return the choice for malformed messages in the header of a transcript.
 
     Raises:
-        ValueError: it is none, or the choice is none of these.
+        ValueError: if the version, the vocabulary or the choice is not a supported one.
     """
     fields = about if isinstance(about, dict) else {}
     version = fields.get("version")
     if fields.get("format") != FORMAT or type(version) is not int or version != 1:
-        raise ValueError(f"{name} is no transcript of version 1, but {short(about)}")
+        raise ValueError(f"{name} is not a transcript of version 1, but {short(about)}")
     if fields.get("vocabulary") != vocabulary:
         raise ValueError(
             f"{name}: the tokens are of the vocabulary {short(fields.get('vocabulary'))}, "
@@ -229,7 +229,7 @@ def _parse_json(data: bytes) -> Any:  # noqa: ANN401
 
 def _record_of(value: object) -> Segment:
     if not isinstance(value, dict) or value.keys() != {"prompted", "sampled"}:
-        raise ValueError(f"{short(value)} is no object of prompted and sampled tokens")
+        raise ValueError(f"{short(value)} is not an object of prompted and sampled tokens")
     return _ids_of(value, "prompted"), _ids_of(value, "sampled")
 
 
@@ -238,6 +238,6 @@ def _ids_of(fields: dict[str, Any], field: str) -> list[int]:
     if not isinstance(ids, list):
         raise ValueError(f"{field} is {short(ids)}, not a list of tokens")
     for place, token in enumerate(ids):
-        if type(token) is not int or token < 0:  # not True, which is an integer to Python
+        if type(token) is not int or token < 0:  # excludes True, which is an integer in Python
             raise ValueError(f"{field}[{place}] is {short(token)}, not a token id")
     return ids

@@ -1,4 +1,4 @@
-"""Messages, events and completions as the messages that go back to the model."""
+"""The messages that go back to the model, from messages, events and completions."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ class Dropped:
     """A message that does not go back to the model.
 
     Attributes:
-        index: its place in what was given.
-        message: the message; None where the stream ended before there was one.
-        reason: why.
+        index: its index among the messages that were passed.
+        message: the message; None if the stream ended before there was one.
+        reason: the reason why it does not go back.
     """
 
     index: int
@@ -51,20 +51,21 @@ class Dropped:
 
 @attrs.frozen
 class History:
-    """What goes back to the model, and what does not.
+    """The messages that go back to the model, and those that do not.
 
     Attributes:
-        messages: those that stay, in order; the very objects that were given, where they were.
-            The tuple is marked as decided: with `+`, in slices and in conversations made of it
-            too. A renderer drops nothing from a decided history unless a config tells it to.
-        dropped: the others.
+        messages: the messages that are kept, in order. Messages that you pass are returned as the
+            same objects. The tuple is marked as decided, and so are its slices, its sums with `+`
+            and conversations made from it. A renderer drops nothing from a decided history, unless
+            a config requires it.
+        dropped: the other messages.
     """
 
     messages: tuple[Message, ...] = attrs.field(converter=DecidedTuple)
     dropped: tuple[Dropped, ...]
 
     def conversation(self) -> Conversation:
-        """The messages to render, of which nothing is dropped again.
+        """Return the messages to render, from which nothing is dropped again.
 
         >>> history = normalize_history([Message.from_role_and_content("user", "Hi")], "keep")
         >>> [message.content[0].text for message in history.conversation()]
@@ -75,7 +76,7 @@ class History:
 
 @attrs.frozen
 class _Found:
-    """A message of the input, with what the decision wants to know of it."""
+    """A message of the input, with the fields that the decision requires."""
 
     header: Header
     message: Message
@@ -89,25 +90,25 @@ def normalize_history(
     *,
     truncated: OnTruncated | str = OnTruncated.REFUSE,
 ) -> History:
-    """The messages that go back to the model. Nothing given is changed; twice is the same as once.
+    """Return the messages that go back to the model.
 
-    How a message ended is not part of it: it is written with `<|end|>`, or `<|call|>`, also where
-    the model had sampled `<|return|>`. What it went on to sample after that is dropped, whatever
-    the policy. Text that belongs to no message is left out; it stays in the `faults` of a
-    completion.
+    The input is not changed, and normalising twice gives the same result as once. The end token of
+    a message is not kept: it is written with `<|end|>` or `<|call|>`, even if the model sampled
+    `<|return|>`. Messages that were sampled after `<|return|>` are dropped by every policy. Text
+    outside of messages is left out; it stays in the `faults` of a completion.
 
     Args:
         messages: messages, events of parsers, and completions, mixed in the order of the
-            conversation; or a `Conversation`; or one completion. A completion that begins with
-            another message than the assistant's is a conversation: all of it was prompted, and
-            nothing in it is after `<|return|>`.
-        policy: which chain of thought stays.
-        truncated: what becomes of a message of events or completions that was cut off.
+            conversation; or a `Conversation`; or one completion. A completion that does not begin
+            with a message of the assistant is a conversation. All of it was prompted, so nothing in
+            it is after `<|return|>`.
+        policy: the policy, which decides which reasoning is kept.
+        truncated: the choice for a truncated message of events or completions.
 
     Raises:
-        TruncatedMessageError: there is one, and `truncated` is "refuse".
-        TypeError: something else among the messages.
-        ValueError: there is no such policy or choice.
+        TruncatedMessageError: if a message is truncated, and `truncated` is "refuse".
+        TypeError: if there is something else among the messages.
+        ValueError: if there is no such policy or choice.
 
     The format guide, "Handling reasoning output in subsequent sampling".
 
@@ -140,7 +141,7 @@ def normalize_history(
 
 
 def _gather(items: Iterable[Message | Event | Completion]) -> list[_Found]:
-    """All messages of the input, those of events collected."""
+    """Return all messages of the input, with events collected into messages."""
     found: list[_Found] = []
     events: list[Event] = []
     for place, item in enumerate(items):
@@ -170,7 +171,7 @@ def _found_in(completion: Completion) -> list[_Found]:
 
 
 def _collected(events: list[Event]) -> list[_Found]:
-    """The messages of events, by parser; one that has not ended was cut off."""
+    """Return the messages of events, by parser. A message that has not ended is truncated."""
     found: list[_Found] = []
     collector = MessageCollector()
     last: Event | None = None
@@ -187,7 +188,7 @@ def _collected(events: list[Event]) -> list[_Found]:
 
 
 def _cut_off(collector: MessageCollector, last: Event | None) -> None:
-    """End a message whose last event is this one."""
+    """End a truncated message whose last event is this one."""
     if isinstance(last, MessageStart | ContentDelta):
         place = last.stop
         end = MessageEnd(last.header, last.index, EndKind.TRUNCATED, False, place, place)

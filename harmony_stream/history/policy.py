@@ -1,18 +1,19 @@
-"""What of a conversation goes back to the model: one decision, by headers alone.
+"""The decision which messages of a conversation go back to the model, by headers alone.
 
 The format guide, "Handling reasoning output in subsequent sampling": once the assistant has
-answered on `final`, its earlier chain of thought is dropped; while it works with tools, the chain
-of thought goes back to it. Theory of operation::
+answered on `final`, its earlier reasoning is dropped. While it works with tools, the reasoning goes
+back to it. Theory of operation::
 
-    turn        a user message opens one; what comes before the first is a turn as well
-    finished    the last message of the assistant in the turn is its answer: `final`, and no call
+    turn        a user message and what follows it; messages before the first are a turn as well
+    finished    the last message of the assistant in the turn is its answer: `final`, not a call
     open        any other turn; it keeps everything
-    thought     a message of the assistant on `analysis` that is no call
+    reasoning   a message of the assistant on `analysis` that is not a call
 
-Thoughts of finished turns go. All else stays, calls on `analysis` and their results included, so
-that no call is ever parted from its result. Whether a turn is finished is told by its own messages
-only, and what goes is never the message that tells it: therefore deciding twice changes nothing,
-and a turn that the next one has followed is decided for good. `Transcript` rests on the latter.
+Reasoning of finished turns is dropped. Everything else is kept, calls on `analysis` and their
+results included, so that a call is never separated from its result. Only a turn's own messages
+decide if it is finished, and the message that decides is never dropped. Therefore deciding twice
+changes nothing, and a turn is decided permanently once another follows. `Transcript` relies on
+that.
 """
 
 from __future__ import annotations
@@ -38,26 +39,26 @@ if TYPE_CHECKING:
 
 
 class HistoryPolicy(StrEnum):
-    """Which chain of thought goes back to the model."""
+    """The rule for the reasoning that goes back to the model."""
 
     FINISHED_TURNS = "finished_turns"
-    """That of finished turns is dropped: the rule of the format guide."""
+    """Reasoning of finished turns is dropped, which is the rule of the format guide."""
     UPSTREAM = "upstream"
-    """As openai_harmony's `auto_drop_analysis` has it, which may part a call from its result."""
+    """Like `auto_drop_analysis` of openai_harmony, which may separate a call from its result."""
     KEEP = "keep"
-    """All of it: the prompts of a session only ever grow."""
+    """All reasoning is kept, so that the prompts of a session only ever grow."""
 
 
 @attrs.frozen
 class LastTurns:
-    """As `FINISHED_TURNS`, but the thinking of so many finished turns, the last ones, stays.
+    """Like `FINISHED_TURNS`, but the reasoning of the last *count* finished turns is kept.
 
     >>> LastTurns(2).count
     2
 
     Raises:
-        TypeError: the count is no int.
-        ValueError: it is negative.
+        TypeError: if the count is not an int.
+        ValueError: if it is negative.
     """
 
     count: int = attrs.field()
@@ -74,41 +75,41 @@ Policy: TypeAlias = HistoryPolicy | LastTurns
 
 
 class OnTruncated(StrEnum):
-    """What becomes of a message that the end of its stream cut off.
+    """The choice for a message that the end of its stream cut off.
 
-    A call that was answered nevertheless stays in any case: a call is never parted from its result.
+    A truncated call with a result is always kept, so that it is not separated from its result.
     """
 
     REFUSE = "refuse"
-    """A `TruncatedMessageError`: somebody has to decide."""
+    """A `TruncatedMessageError` is raised, so that the caller decides."""
     KEEP = "keep"
-    """It counts as if it had ended: right where the engine strips stop tokens."""
+    """It is treated as if it had ended, which is correct if the engine strips stop tokens."""
     DROP = "drop"
-    """It counts as if it had never begun."""
+    """It is ignored."""
 
 
 class DropReason(StrEnum):
-    """Why a message does not go back to the model."""
+    """The reason why a message does not go back to the model."""
 
     FINISHED_TURN = "finished_turn"
-    """Chain of thought of a turn that has its answer."""
+    """Reasoning of a turn that has its answer."""
     BEFORE_FIRST_FINAL = "before_first_final"
-    """On `analysis` before the first final message: the rule of `UPSTREAM`."""
+    """A message on `analysis` before the first final message, by the rule of `UPSTREAM`."""
     TRUNCATED = "truncated"
-    """The end of the stream cut it off."""
+    """A message that the end of the stream cut off."""
     UNFINISHED_HEADER = "unfinished_header"
-    """The end of the stream came before there was a message, so that nothing can be kept."""
+    """A header that the end of the stream cut off, so that there is no message to keep."""
     AFTER_RETURN = "after_return"
-    """It was sampled after `<|return|>`, where sampling ends: nobody was shown it."""
+    """A message sampled after `<|return|>`, where sampling ends, and so never shown to anyone."""
 
 
 @attrs.frozen(auto_exc=True, slots=False, str=False)
 class TruncatedMessageError(HarmonyError):
-    """A message was cut off by the end of its stream, and nobody said what to do about it.
+    """A message was cut off by the end of its stream, and `truncated` is "refuse".
 
     Attributes:
-        message_index: place of the message in the conversation.
-        channel: of the message; None if it has none.
+        message_index: index of the message in the conversation.
+        channel: the channel of the message, or None.
 
     >>> print(TruncatedMessageError(3, "final"))
     message 3 (final) was cut off; give truncated="keep" or truncated="drop"
@@ -125,7 +126,7 @@ class TruncatedMessageError(HarmonyError):
         )
 
 
-# What openai_harmony's rule sees in place of a message that does not count.
+# The key that stands in for an ignored message in openai_harmony's rule.
 _NO_MESSAGE = (Role.TOOL, None)
 
 
@@ -139,11 +140,11 @@ class _Turn:
 
 
 class Turns:
-    """The headers of a conversation, folded as they come, at a cost that does not grow.
+    """The headers of a conversation, folded as they come, at a constant cost for each.
 
     Attributes:
-        count: of the messages.
-        cut: indexes of those that were cut off and that no tool answered.
+        count: the number of messages.
+        cut: the indexes of truncated messages without a tool result.
 
     >>> from harmony_stream.values.header import Header
     >>> turns = Turns()
@@ -158,23 +159,23 @@ class Turns:
         self._turns = [_Turn(0)]
         self._after_return: list[int] = []
         self._finished: list[int] = []  # numbers of the turns that are finished now
-        self._keys: list[tuple[Role, str | None]] = []  # as `analysis_cutoff` wants them
-        self._unanswered: list[tuple[int, Header]] = []  # calls cut off, tools may yet answer
+        self._keys: list[tuple[Role, str | None]] = []  # as `analysis_cutoff` expects them
+        self._unanswered: list[tuple[int, Header]] = []  # truncated calls, results can still come
 
     @property
     def count(self) -> int:
-        """How many messages there are."""
+        """The number of messages."""
         return len(self._keys)
 
     def __len__(self) -> int:
         return len(self._turns)
 
     def start_of(self, turn: int) -> int:
-        """The index of the first message of a turn; of the one to come: of the next message."""
+        """Return the index of a turn's first message, or of the next message for the next turn."""
         return self._turns[turn].start if turn < len(self._turns) else self.count
 
     def add(self, header: Header, *, is_cut: bool = False) -> None:
-        """Take the next message; with *is_cut* it does not count, unless a tool answers it."""
+        """Take the next message. With *is_cut* it is ignored, unless a tool result follows."""
         index = self.count
         self._keys.append(_NO_MESSAGE)
         if is_cut:
@@ -188,12 +189,12 @@ class Turns:
         self._count_in(index, header)
 
     def add_after_return(self) -> None:
-        """Take the next message, which was sampled after `<|return|>`: it never counts."""
+        """Take the next message, which was sampled after `<|return|>` and so is always ignored."""
         self._after_return.append(self.count)
         self._keys.append(_NO_MESSAGE)
 
     def _answer(self, name: str | None) -> None:
-        """The calls of that name stay, since this is their result."""
+        """Keep the truncated calls of that name, since this is their result."""
         for index, header in tuple(self._unanswered):
             if header.is_tool_call and header.recipient == name:
                 self._unanswered.remove((index, header))
@@ -219,25 +220,25 @@ class Turns:
         if is_finished:
             self._finished.append(number)
 
-    # -- What goes --------------------------------------------------------------------------------
+    # -- Dropping ---------------------------------------------------------------------------------
 
     def cutoff(self, policy: Policy) -> int:
-        """The index before which all analysis goes: openai_harmony's rule; 0 by other policies."""
+        """Return the index before which `UPSTREAM` drops analysis; 0 by other policies."""
         return analysis_cutoff(self._keys) if policy is HistoryPolicy.UPSTREAM else 0
 
     def decided(self, policy: Policy) -> int:
-        """How many turns, from the first on, are decided for good, whatever messages come."""
+        """Return the number of turns, from the first on, that no later message can change."""
         closed = len(self._turns) - 1
         if not isinstance(policy, LastTurns) or policy.count == 0:
             return closed
-        # One more than stay: the last turn may cease to be finished.
+        # One more than are kept, since the last turn may cease to be finished.
         later = policy.count + 1
         return self._finished[-later] if len(self._finished) >= later else 0
 
     def dropped(
         self, policy: Policy, first: int = 0, stop: int | None = None
     ) -> list[tuple[int, DropReason]]:
-        """The messages that go, in order, of turns *first* to *stop*, and why."""
+        """Return the dropped messages of turns *first* to *stop*, in order, with the reasons."""
         cutoff, stays_from = self.cutoff(policy), self._stays_from(policy)
         found: list[tuple[int, DropReason]] = []
         for number, turn in enumerate(self._turns[first:stop], first):
@@ -254,7 +255,7 @@ class Turns:
         return self._keys[index][1] == "analysis"
 
     def _stays_from(self, policy: Policy) -> int:
-        """The number of the turn from which on thoughts stay."""
+        """Return the number of the first turn whose reasoning is kept."""
         if policy is HistoryPolicy.FINISHED_TURNS:
             return len(self._turns)
         if not isinstance(policy, LastTurns):
@@ -271,17 +272,17 @@ def _between(indexes: list[int], start: int, end: int) -> list[int]:
 def messages_to_drop(
     headers: Iterable[Header], policy: Policy | str = HistoryPolicy.FINISHED_TURNS
 ) -> dict[int, DropReason]:
-    """Which messages of a conversation do not go back to the model, by index, and why.
+    """Return the messages of a conversation that do not go back to the model: index -> reason.
 
     Raises:
-        ValueError: there is no such policy.
+        ValueError: if there is no such policy.
 
     >>> from harmony_stream.values.header import Header
-    >>> thought = Header(Role.ASSISTANT, None, "analysis")
+    >>> reasoning = Header(Role.ASSISTANT, None, "analysis")
     >>> call = Header(Role.ASSISTANT, None, "analysis", "python", "code")
     >>> result = Header(Role.TOOL, "python", "analysis", "assistant")
     >>> answer = Header(Role.ASSISTANT, None, "final")
-    >>> list(messages_to_drop([thought, call, result, thought, answer]))
+    >>> list(messages_to_drop([reasoning, call, result, reasoning, answer]))
     [0, 3]
     """
     turns = Turns()
@@ -291,10 +292,10 @@ def messages_to_drop(
 
 
 def get_policy(policy: Policy | str) -> Policy:
-    """The policy of that name; a policy is returned as it is.
+    """Return the policy of that name. A policy is returned unchanged.
 
     Raises:
-        ValueError: there is no such policy.
+        ValueError: if there is no such policy.
 
     >>> get_policy("keep")
     <HistoryPolicy.KEEP: 'keep'>

@@ -1,4 +1,4 @@
-"""A transcript as a model is trained on it."""
+"""A transcript as training data."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import attrs
 
 @attrs.frozen
 class TrainingView:
-    """All tokens as they were prompted and sampled, `<|return|>` included.
+    """All tokens as they were prompted and sampled, with `<|return|>`.
 
     Attributes:
-        tokens: their ids.
-        loss_mask: as long; 1 for those that the model sampled, 0 for the others.
+        tokens: the token ids.
+        loss_mask: one number for each token: 1 if the model sampled it, else 0.
     """
 
     tokens: list[int]

@@ -1,17 +1,17 @@
-"""`Transcript`: a conversation in the very tokens that were prompted and sampled.
+"""`Transcript`: a conversation in the exact tokens that were prompted and sampled.
 
-What was sampled is never encoded again: a model may spell a text in other tokens than the encoder,
-and a prompt that differs from what the engine holds costs its cache, and a trainer the truth.
+Sampled tokens are never encoded again, since a model may spell a text in other tokens than the
+encoder. A prompt with other tokens misses the engine's cache, and gives a trainer wrong data.
 Theory of operation::
 
-    tokens      all that was prompted and sampled, in order; only ever grows
-    history     the same as prompts hold it: `<|end|>` for `<|return|>`, cut messages closed
-    messages    one entry for each, with its place in both
-    views       for each policy asked for: what is decided for good, already put together
+    tokens      all prompted and sampled tokens, in order; only ever grows
+    history     these tokens as in prompts: `<|end|>` for `<|return|>`, truncated messages closed
+    messages    one entry for each, with its position in both
+    views       for each policy in use: the part that is decided permanently, already joined
 
-A prompt is made of slices: the decided part of a view, what stays of the turns behind it, and the
-header to be filled. So it costs what is new since the last one, and a copy. Two prompts that are
-made of the same slices begin alike; only what differs is compared, to tell the common prefix.
+A prompt is made of slices: the decided part of a view, the kept part of the turns after it, and
+the opened header. So it costs the new tokens since the last one, and a copy. Two prompts of the
+same slices begin alike; only other slices are compared to find the common prefix.
 """
 
 from __future__ import annotations
@@ -77,23 +77,25 @@ _ALL = RenderConversationConfig(auto_drop_analysis=False)
 
 
 class OnMalformed(StrEnum):
-    """How a sampled message that breaks the format stands in later prompts."""
+    """The form in later prompts of a sampled message that breaks the format."""
 
     KEEP = "keep"
-    """In the very tokens: prompts begin as the engine's cache does, faults included."""
+    """The exact tokens with their faults, so that prompts begin like the engine's cache."""
     REPAIR = "repair"
-    """Written anew as it was understood, in the layout of the format guide, without stray text:
-    a fault that stays in sight of the model is one that it repeats. Messages without a fault keep
-    their tokens; one that lacks only its end gets it. A header that cannot be written is kept."""
+    """The message written again as it was read, in the format guide's layout, without stray text.
+
+    A model repeats the faults that it sees. Messages without a fault keep their tokens. An end
+    token is appended to a message that lacks only its end. A header that cannot be written is kept.
+    """
 
 
 class Transcript:
-    """A conversation as tokens: prompts grow out of it, what was sampled goes into it as it is.
+    """A conversation as tokens, which makes prompts and takes sampled tokens unchanged.
 
     Args:
-        renderer: writes messages and tool results, and has the vocabulary; in the layout of the
-            format guide if none is given, which is also what the model samples.
-        malformed: what becomes of sampled messages that break the format.
+        renderer: the renderer of messages and tool results, which also has the vocabulary. The
+            default writes the layout of the format guide, which is also that of the model.
+        malformed: the choice for sampled messages that break the format.
 
     The format guide, "Chat conversation format" and "Handling tool calls".
 
@@ -159,22 +161,22 @@ class Transcript:
         self._common_prefix = 0
 
     def __len__(self) -> int:
-        """The number of all tokens."""
+        """Return the number of all tokens."""
         return len(self._tokens)
 
     # -- Adding what is prompted ------------------------------------------------------------------
 
     def add_messages(self, messages: Iterable[Message]) -> None:
-        """Add messages to be prompted: system, developer, user, or a conversation so far.
+        """Add messages of a prompt: system, developer, user, or a conversation so far.
 
-        What the system message says of functions depends on the developer message: add them
-        together.
+        Add the system and the developer message together, since the system message depends on the
+        functions of the developer message.
 
         Raises:
-            RenderError: a message cannot be written.
-            ValueError: the tokens so far end inside a message; or a tool's result is named
-                otherwise than the call that waits for it (`tide`, called as `functions.tide`).
-                A result of a tool that was not called passes: the call may be left out.
+            RenderError: if a message cannot be written.
+            ValueError: if the tokens so far end inside a message. Or if a tool result has another
+                name than the call that waits for it (`tide`, called as `functions.tide`).
+                A result of a tool that was not called passes, since the call may be left out.
         """
         self.end_sample()
         if self._is_open():
@@ -198,17 +200,17 @@ class Transcript:
             calls.add(header)
 
     def add_tool_result(self, name: str, text: str) -> None:
-        """Add what a tool gave back, on the channel on which it was called last.
+        """Add a tool result, on the channel on which the tool was called last.
 
         Args:
-            name: the recipient of the call: `functions.get_weather`. `get_weather` will do, as long
-                as no tool of another namespace waits that ends so.
+            name: the recipient of the call: `functions.get_weather`. `get_weather` is enough if no
+                waiting tool of another namespace has that name.
             text: the result.
 
         Raises:
-            RenderError: as `add_messages` does.
-            ValueError: no call of that tool waits for a result, or several tools with that name
-                do; or the tokens so far end inside a message.
+            RenderError: as in `add_messages`.
+            ValueError: if no call of that tool waits for a result, or several tools of that name
+                do. Or if the tokens so far end inside a message.
 
         The format guide, "Handling tool calls".
 
@@ -228,10 +230,10 @@ class Transcript:
         self.add_messages([message.with_channel(channel).with_recipient("assistant")])
 
     def add_tokens(self, tokens: Iterable[SupportsIndex]) -> None:
-        """Add tokens that are prompted, cut anywhere; also a prompt that opens a message.
+        """Add tokens of a prompt, which may be cut anywhere and may open a message.
 
         Raises:
-            TypeError, ValueError: a token is no integer, or negative.
+            TypeError, ValueError: if a token is not an integer, or negative.
         """
         ids = _ids(tokens)
         self.end_sample()
@@ -243,20 +245,21 @@ class Transcript:
     # -- Adding what was sampled ------------------------------------------------------------------
 
     def add_sampled(self, tokens: Iterable[SupportsIndex]) -> list[Event]:
-        """Add all that the model sampled after the last prompt; gives what a parser reads in it.
+        """Add all tokens sampled after the last prompt, and return the events of a parser.
 
-        Places in events count from the first of these tokens, as if a parser had been given
-        nothing else. The same as `feed_many` and `end_sample`, and raises as they do.
+        Positions in events count from the first of these tokens, as for a parser that is fed only
+        these. It is a short form of `feed_many` and `end_sample`, and raises as they do.
         """
         return [*self.feed_many(tokens), *self.end_sample()]
 
     def feed(self, token: SupportsIndex) -> tuple[Event, ...]:
-        """Take one token while it is sampled; gives its events, as `EventParser.feed` does.
+        """Take one token as it is sampled, and return its events, like `EventParser.feed`.
 
-        The sample ends by `end_sample`, or by whatever else is added or asked for next.
+        `end_sample` ends the sample, and so does any later call that adds a prompt or returns one.
 
         Raises:
-            TypeError, ValueError: no integer, or negative; nothing has changed then.
+            TypeError, ValueError: if the token is not an integer, or negative. The state is then
+                unchanged.
 
         >>> transcript = Transcript()
         >>> [transcript.feed(token) for token in (200005, 17196)]
@@ -271,9 +274,9 @@ class Transcript:
         return events
 
     def feed_many(self, tokens: Iterable[SupportsIndex]) -> list[Event]:
-        """Take tokens while they are sampled, as `EventParser.feed_many` does.
+        """Take tokens as they are sampled, and return their events, like `EventParser.feed_many`.
 
-        Raises as `feed` does.
+        It raises as `feed` does.
         """
         ids = _ids(tokens)
         if not ids:
@@ -284,7 +287,7 @@ class Transcript:
         return events
 
     def end_sample(self) -> tuple[Event, ...]:
-        """End what is being sampled; gives the events of its end. Otherwise does nothing."""
+        """End the current sample, if there is one, and return the events of its end."""
         if not self._is_sampling:
             return ()
         is_in_header = self._running.state not in (State.EXPECT_START, State.CONTENT)
@@ -306,21 +309,21 @@ class Transcript:
         *,
         truncated: OnTruncated | str = OnTruncated.REFUSE,
     ) -> list[int]:
-        """The tokens to sample after: what stays of the history, and an opened header.
+        """Return the tokens of a prompt: the kept part of the history, and an opened header.
 
-        If nothing is dropped, they begin with those of the last prompt and those sampled after it,
-        `<|end|>` standing for `<|return|>`. What was sampled after `<|return|>` is always dropped:
-        nobody was shown it. A message that a prompt has opened stays open.
+        If nothing is dropped, they begin with the last prompt and the tokens sampled after it, with
+        `<|end|>` in place of `<|return|>`. Messages sampled after `<|return|>` are always dropped,
+        since they were never shown. A message that a prompt has opened stays open.
 
         Args:
-            next_role: who is to write; unless the tokens so far end inside a message.
-            policy: which chain of thought stays.
-            truncated: what becomes of messages that the end of a sample cut off. One that is kept
-                is closed.
+            next_role: the role that ends the prompt, unless the tokens so far end inside a message.
+            policy: the policy, which decides which reasoning is kept.
+            truncated: the choice for messages that the end of a sample cut off. One that is kept is
+                closed.
 
         Raises:
-            TruncatedMessageError: there is one, and `truncated` is "refuse".
-            ValueError: there is no such role, policy or choice.
+            TruncatedMessageError: if a message is truncated, and `truncated` is "refuse".
+            ValueError: if there is no such role, policy or choice.
         """
         self.end_sample()
         role, asked = Role(next_role), (get_policy(policy), OnTruncated(truncated))
@@ -337,20 +340,20 @@ class Transcript:
 
     @property
     def common_prefix(self) -> int:
-        """How many tokens the last prompt shares with the one before and what was sampled after it.
+        """The number of tokens that the last prompt shares with the prompt and sample before it.
 
-        So many are in the cache of an engine that has seen these; 0 for a first prompt.
+        An engine that has seen these has that many tokens in its cache; 0 for a first prompt.
         """
         return self._common_prefix
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """All messages that have ended, as a parser reads them, in prompts or not (`dropped`)."""
+        """All messages that have ended, as a parser reads them, with those that are `dropped`."""
         return tuple(self._messages)
 
     @property
     def dropped(self) -> tuple[Dropped, ...]:
-        """What does not stay of the messages so far, by the policy of the last prompt."""
+        """The messages so far that are dropped by the policy of the last prompt."""
         found = self._view(*self._asked).dropped()
         reports = [Dropped(index, self._messages[index], reason) for index, reason in found]
         reports += [Dropped(index, None, reason) for index, reason in self._unfinished]
@@ -358,7 +361,7 @@ class Transcript:
 
     @property
     def usage(self) -> TokenUsage:
-        """How many tokens were prompted and sampled, by channel and kind; all are counted."""
+        """The numbers of all prompted and sampled tokens, by channel and kind."""
         counts = {channel: list(row) for channel, row in self._counts.items()}
         start = self._fold.start
         channel = None if start is None else start.channel
@@ -366,10 +369,11 @@ class Transcript:
         return TokenUsage({channel: ChannelUsage(*row) for channel, row in counts.items()})
 
     def training(self) -> TrainingView:
-        """All tokens, and which of them were sampled.
+        """Return all tokens, with a mask of the sampled ones.
 
-        This is the whole session in one piece. Where prompts left something out, the model did not
-        see it when it went on: for such sessions, pair each prompt with what was sampled after it.
+        This is the whole session in one piece. If prompts dropped messages, the model did not see
+        them when it continued. For such sessions, pair each prompt with the tokens sampled after
+        it.
 
         >>> transcript = Transcript()
         >>> events = transcript.add_sampled([200005, 17196, 200008, 19, 200002])
@@ -400,7 +404,7 @@ class Transcript:
         return [start, *self._renderer.encode(role.value)]
 
     def _is_open(self) -> bool:
-        """Whether the tokens so far end inside a message."""
+        """Return whether the tokens so far end inside a message."""
         return self._parser is not None and self._parser.state is not State.EXPECT_START
 
     # -- Reading ----------------------------------------------------------------------------------
@@ -411,7 +415,7 @@ class Transcript:
         return self._parser
 
     def _begin_piece(self, opening: list[int]) -> None:
-        """Start a parser for what comes next; it knows of the message that has not ended."""
+        """Start a parser for the next tokens, with the header of the open message."""
         self._extend(opening)
         before = self._tokens[self._pending :]
         self._parser = EventParser.after(before, vocabulary=self._vocabulary)
@@ -463,7 +467,7 @@ class Transcript:
         self._has_fault = end.end is EndKind.IMPLICIT
 
     def _leave_unfinished(self) -> None:
-        """The sample ended inside a header: there is no message that a prompt could hold."""
+        """Drop a header inside which the sample ended, since it is not a message of a prompt."""
         self._count(self._counts, None, None, len(self._tokens))
         returned = self._has_returned
         reason = DropReason.AFTER_RETURN if returned else DropReason.UNFINISHED_HEADER
@@ -493,7 +497,7 @@ class Transcript:
     # -- Writing ----------------------------------------------------------------------------------
 
     def _in_history(self, tokens: list[int], end: MessageEnd, text: str) -> list[int]:
-        """A message as prompts hold it."""
+        """Return the tokens of a message in prompts."""
         repairs = self._is_sampling and self._malformed is OnMalformed.REPAIR
         lacks_end = end.end is EndKind.TRUNCATED or (repairs and end.end is EndKind.IMPLICIT)
         closing = [self._end_of(end.header)] if lacks_end else []
@@ -505,7 +509,10 @@ class Transcript:
         return self._prompted(tokens) + closing
 
     def _prompted(self, tokens: list[int]) -> list[int]:
-        """Format guide, "Chat conversation format": `<|return|>` only ever ends a sample."""
+        """Return tokens with `<|end|>` in place of `<|return|>`, which only ends a sample.
+
+        Format guide, "Chat conversation format".
+        """
         if self._ends_of_sample.isdisjoint(tokens):
             return tokens
         return [self._end if token in self._ends_of_sample else token for token in tokens]
@@ -531,17 +538,17 @@ class Transcript:
     # -- Files ------------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the transcript: as JSON lines if the name ends in `.jsonl`, else as compact binary.
+        """Write the transcript, as JSON lines if the name ends in `.jsonl`, else as compact binary.
 
         A file that this transcript wrote or read last, and that nobody has changed, is only
-        appended to. Otherwise all is written to a second file, which then takes its place; links
-        are followed, and a device or a FIFO is written into. So a crash at any point leaves a file
-        that can be loaded: at worst what was being added is missing. One process may write a file
-        at a time.
+        appended to. Otherwise a second file is written, which then replaces the first. Links are
+        followed, and a device or a FIFO is written into. So after a crash at any point the file can
+        be loaded: at worst the new segments are missing. Only one process may write a file at a
+        time.
 
         Raises:
-            OSError: the file cannot be written.
-            ValueError: an id too large for the binary form, which takes four bytes for a token.
+            OSError: if the file cannot be written.
+            ValueError: if an id is too large for the binary form, which has four bytes for a token.
         """
         name = os.fspath(path)
         layout, done = layout_of(name), self._saved
@@ -556,20 +563,19 @@ class Transcript:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], renderer: Renderer | None = None) -> Transcript:
-        """The transcript that was saved.
+        """Return the transcript that was saved.
 
-        What a crash left half-written at its end is left out, with a `TranscriptWarning`.
-
-        A sample that had not ended has ended here.
+        A segment that a crash cut off at the end is left out, with a `TranscriptWarning`. A sample
+        that was still running when it was saved has ended.
 
         Args:
             path: the file.
-            renderer: as for `Transcript`; its vocabulary must be that of the file.
+            renderer: as for `Transcript`. Its vocabulary must be that of the file.
 
         Raises:
-            OSError: the file cannot be read.
-            ValueError: it is no transcript, it is damaged before its end, or of another vocabulary;
-                names the file, and the line or byte.
+            OSError: if the file cannot be read.
+            ValueError: if it is not a transcript, is damaged before its end, or has another
+                vocabulary. The error names the file, and the line or byte.
         """
         name = os.fspath(path)
         with open(name, "rb") as file:
@@ -600,10 +606,10 @@ class Transcript:
         }
 
     def _records(self, first: int) -> Iterator[Segment]:
-        """The tokens from *first* on: what was prompted, and what was sampled after it.
+        """Yield the segments from the token *first* on, each prompted and then sampled tokens.
 
-        Between two samples there is always a header that was prompted; so this is enough to tell
-        where one ended. And that header is in one record with its sample: a crash leaves none open.
+        A prompted header always separates two samples, so segments define the end of each sample.
+        That header is in one segment with its sample, so that a crash leaves no header open.
         """
         while first < len(self._tokens):
             middle = _find(self._mask, 1, first)

@@ -1,4 +1,4 @@
-"""How many tokens a transcript holds, by channel and kind."""
+"""Token counts of a transcript, by channel and kind."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class ChannelUsage:
-    """Tokens of one channel: ordinary ones in headers and in contents, and special ones."""
+    """Token counts of one channel: ordinary ones in headers and in contents, and special ones."""
 
     header: int = 0
     content: int = 0
@@ -20,17 +20,17 @@ class ChannelUsage:
 
     @property
     def total(self) -> int:
-        """All of them."""
+        """The sum of the counts."""
         return self.header + self.content + self.special
 
 
 @attrs.frozen
 class TokenUsage:
-    """How many tokens were prompted and sampled.
+    """Numbers of prompted and sampled tokens.
 
     Attributes:
-        by_channel: by the channel of their message; None for messages without one, and for tokens
-            of no message.
+        by_channel: the counts by channel of the message. The key None is for messages without a
+            channel, and for tokens outside of messages.
     """
 
     by_channel: Mapping[str | None, ChannelUsage]

@@ -1,4 +1,4 @@
-"""What a policy makes of a transcript: which slices of its tokens a prompt is made of."""
+"""Views of a transcript, one for each policy: the slices of its tokens that make a prompt."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ Slice: TypeAlias = tuple[list[int], int, int]
 
 @attrs.define
 class _Decided:
-    """What stays of the first turns, for good."""
+    """The kept part of the first turns, which is final."""
 
     turns: int = 0
     tokens: list[int] = attrs.field(factory=list)
 
 
 class View:
-    """What one policy makes of the transcript."""
+    """The transcript under one policy."""
 
     def __init__(self, policy: Policy, *, keeps_cut: bool) -> None:
         self.turns = Turns()
         self._policy = policy
         self._keeps_cut = keeps_cut
-        # By the place up to which `UPSTREAM` drops; that is known once and for all, or 0.
+        # By the index up to which `UPSTREAM` drops, which never changes once it is not 0.
         self._decided: dict[int, _Decided] = {}
 
     def catch_up(self, entries: list[Entry]) -> None:
@@ -47,7 +47,7 @@ class View:
         return self.turns.dropped(self._policy)
 
     def plan(self, history: list[int], offsets: list[int]) -> list[Slice]:
-        """The slices of which a prompt is made."""
+        """Return the slices that make a prompt."""
         known = self._decided.setdefault(self.turns.cutoff(self._policy), _Decided())
         decided = max(self.turns.decided(self._policy), known.turns)
         for start, stop in self._spans(known.turns, decided, offsets):
@@ -58,7 +58,7 @@ class View:
         return [first, *((history, start, stop) for start, stop in rest)]
 
     def _spans(self, first: int, stop: int, offsets: list[int]) -> Iterator[tuple[int, int]]:
-        """The spans of the history that stay, of these turns."""
+        """Yield the spans of the history that are kept, of these turns."""
         at = offsets[self.turns.start_of(first)]
         for index, _ in self.turns.dropped(self._policy, first, stop):
             yield at, offsets[index]
@@ -72,13 +72,13 @@ def tokens_of(plan: list[Slice]) -> list[int]:
         part = source[start:stop]
         if tokens:
             tokens += part
-        else:  # the largest part, as a rule: it is copied once
+        else:  # usually the largest part, which is copied once
             tokens = part
     return tokens
 
 
 def common_prefix(old: list[Slice], new: list[Slice]) -> int:
-    """How many tokens two plans have in common; the same part of a list is not looked at."""
+    """Return the number of tokens that two plans share, without comparing slices of one list."""
     length, olds, news = 0, deque(old), deque(new)
     while olds and news:
         (source, a, a_stop), (other, b, b_stop) = olds.popleft(), news.popleft()
@@ -97,7 +97,7 @@ def common_prefix(old: list[Slice], new: list[Slice]) -> int:
 
 
 class Entry(NamedTuple):
-    """What the decision wants to know of a message."""
+    """The facts about a message that the decision requires."""
 
     header: Header
     is_cut: bool

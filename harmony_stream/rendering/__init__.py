@@ -1,4 +1,4 @@
-"""Messages and events -> tokens."""
+"""The writing side: messages and events -> tokens."""
 
 from harmony_stream.rendering.events import render_events
 from harmony_stream.rendering.profiles import Profile

@@ -1,7 +1,7 @@
-"""Which reasoning a renderer leaves out of a prompt by itself: two rules, by headers alone.
+"""The reasoning that a renderer itself drops from a prompt: two rules, by headers alone.
 
-`harmony_stream.history` decides by the same rules, with more to choose from. What it has decided is
-marked (`harmony_stream.values.messages.Decided`), and nothing here is asked then.
+`harmony_stream.history` decides by these rules and others. It marks decided messages
+(`harmony_stream.values.messages.Decided`), to which this module is not applied.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 def analysis_cutoff(headers: Sequence[tuple[Role, str | None]]) -> int:
-    """Where the dropping of analysis ends, by openai_harmony's rule; 0: nothing is dropped.
+    """Return the index before which analysis is dropped, by openai_harmony's rule; 0: none is.
 
-    If the last message of the assistant is final, analysis before the *first* final message goes,
-    whoever wrote it.
+    If the last message of the assistant is final, analysis before the *first* final message is
+    dropped, whatever its role.
 
     Args:
         headers: role and channel of each message.
@@ -36,20 +36,20 @@ def analysis_cutoff(headers: Sequence[tuple[Role, str | None]]) -> int:
 
 
 def goes_with_its_turn(role: Role, channel: str | None, recipient: str | None) -> bool:
-    """Whether a message goes once its turn is finished: the assistant's analysis, unless a call."""
+    """Return whether a message is reasoning, which is dropped once its turn is finished."""
     return channel == "analysis" and role is Role.ASSISTANT and not is_tool(recipient)
 
 
 def finishes_its_turn(role: Role, channel: str | None, recipient: str | None) -> bool:
-    """Whether a turn is finished, if this is the assistant's last message in it: its answer."""
+    """Return whether a message is an answer, which finishes its turn if no other one follows."""
     return channel == "final" and role is Role.ASSISTANT and not is_tool(recipient)
 
 
 def reasoning_of_finished_turns(messages: Iterable[Message]) -> list[int]:
-    """The indexes of what goes by the rule of the format guide.
+    """Return the indexes of the reasoning that the rule of the format guide drops.
 
     The format guide, "Handling reasoning output in subsequent sampling". A user message opens a
-    turn; it is finished if the assistant's last message in it is its answer.
+    turn. The turn is finished if the assistant's last message in it is its answer.
 
     >>> from harmony_stream.values.messages import Message
     >>> of = Message.from_role_and_content

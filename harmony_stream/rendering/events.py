@@ -1,4 +1,4 @@
-"""Events -> tokens: what a parser read, written again."""
+"""Events -> tokens: a parser's events, written again."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ def render_events(
     profile: Profile | str = GUIDE,
     vocabulary: Vocabulary | None = None,
 ) -> list[int]:
-    """What a parser read, written again: `render_events(parse(tokens)) == tokens`.
+    """Return the tokens of events, so that `render_events(parse(tokens)) == tokens`.
 
-    That holds for well-formed tokens which are encoded and laid out as this library writes them;
-    others come out mended: a message that was cut off by the next one gets its end token, stray
-    text is left out. A stream that ended inside a message ends there.
+    That holds for well-formed tokens in the encoding and layout that this library writes. Others
+    are repaired: an end token is appended to a message that the next one cut off, and stray text is
+    left out. A stream that ended inside a message ends there.
 
     Args:
-        events: of one parser, from its first on.
+        events: all events of one parser.
         profile: the layout of headers.
-        vocabulary: the parser's.
+        vocabulary: the vocabulary of the parser.
 
     >>> from harmony_stream.parsing.parser import EventParser
     >>> tokens = [200005, 17196, 200008, 13225, 200002]
@@ -66,11 +66,11 @@ def _end_tokens(renderer: Renderer, event: MessageEnd) -> list[int]:
 
 
 def _fed_header(renderer: Renderer, start: MessageStart) -> list[int]:
-    """Of the first header, less what the prompt held of it: its span is shorter then.
+    """Return the first header without its part in the prompt, which is not in its span.
 
-    What the prompt held is `<|start|>` and the role, as a rule; a span that lacks less is that of
-    a header which was only spelled in another way. One with a type may be a token shorter: where
-    `<|constrain|>` is glued to the word before it.
+    That part is usually `<|start|>` and the role. If the span lacks fewer tokens, the header was
+    only spelled in another way. A header with a type may be a token shorter, if `<|constrain|>` is
+    glued to the word before it.
     """
     tokens = renderer.header_tokens(start.header)
     missing = len(tokens) - (start.stop - start.start)

@@ -1,7 +1,8 @@
-"""Headers to write: their layout by profile, and what must not be written.
+"""Headers to write: their layout by profile, and the check that refuses some of them.
 
-One rule decides what is refused: a header is written only if the parser's own reader,
-`harmony_stream.values.read_header`, reads it back as what it is. The sentences below only say why.
+One rule decides: a header is written only if the parser's own reader,
+`harmony_stream.values.read_header`, reads it back unchanged. The sentences below only give the
+reason.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ if TYPE_CHECKING:
     from harmony_stream.rendering.profiles import Profile
     from harmony_stream.values.messages import Message
 
-# What `EventParser` reads unless it is told otherwise; a test holds the two together.
+# The default of `EventParser`; a test checks that both agree.
 MAX_HEADER_TOKENS = 64
-# What may stand in a name, in words.
+# The characters that are valid in a name, in words.
 NAMES = "names are made of letters, digits and _ $ . / + : -"
 
 
 def header_of(message: Message) -> Header:
-    """The header of a message, as it was given."""
+    """Return the header of a message, unchanged."""
     author = message.author
     return Header(
         author.role, author.name, message.channel, message.recipient, message.content_type
@@ -42,14 +43,14 @@ def header_of(message: Message) -> Header:
 
 
 def role_word(header: Header) -> str:
-    """What stands where the role stands: a tool's name, or a role with the author's name."""
+    """Return the word in the role's place: a tool's name, or a role with the author's name."""
     if header.role is Role.TOOL:
         return header.name or ""
     return header.role.value if header.name is None else f"{header.role.value}:{header.name}"
 
 
 def header_runs(header: Header, profile: Profile) -> list[Run]:
-    """The text of each section, as the profile lays it out."""
+    """Return the text of each section in the layout of the profile."""
     texts = {Section.ROLE: role_word(header)}
     if header.channel is not None:
         texts[Section.CHANNEL] = header.channel
@@ -78,9 +79,9 @@ def _follows_channel(header: Header, profile: Profile) -> bool:
 
 @lru_cache(maxsize=4096)
 def is_tool_name(name: str) -> bool:
-    """Whether a tool or a namespace can have this name: a call of it, `to=NAME`, is read back.
+    """Return whether a tool or a namespace can have this name, since a parser reads `to=NAME` back.
 
-    So none can end its line or its comment.
+    So a name cannot end its line or its comment.
 
     >>> is_tool_name("my-tool.v2"), is_tool_name("f = () => any;")
     (True, False)
@@ -91,7 +92,7 @@ def is_tool_name(name: str) -> bool:
 
 @lru_cache(maxsize=256)
 def is_channel(word: str) -> bool:
-    """Whether a message can be written on this channel.
+    """Return whether a message can be written on this channel.
 
     >>> is_channel("final"), is_channel("final # Tools")
     (True, False)
@@ -110,12 +111,12 @@ def _is_writable(header: Header) -> bool:
 # --- What is refused -----------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=1024)  # what is in order is not read again, by no renderer
+@lru_cache(maxsize=1024)  # a valid header is checked once for all renderers
 def check_header(header: Header, profile: Profile) -> None:
-    """Refuse a header that would not be read as what it is.
+    """Refuse a header that would not be read back unchanged.
 
     Raises:
-        RenderError: names the field and its value.
+        RenderError: if it would not. The error names the field and its value.
     """
     for field, value in _words(header).items():
         if value is not None:
@@ -125,10 +126,10 @@ def check_header(header: Header, profile: Profile) -> None:
 
 
 def check_text(text: str) -> None:
-    """Refuse a content that would not be read back, since UTF-8 has no half characters.
+    """Refuse content with a surrogate, which UTF-8 cannot encode and so is not read back.
 
     Raises:
-        RenderError: says where it stands.
+        RenderError: if there is one. The error names its position.
     """
     try:
         text.encode()
@@ -138,7 +139,7 @@ def check_text(text: str) -> None:
 
 
 def _words(header: Header) -> dict[str, str | None]:
-    """The fields that are words, by their names in errors."""
+    """Return the fields that are words, by their names in errors."""
     word = header.content_type and header.content_type.removeprefix(CONSTRAIN_MARKER).strip()
     return {
         "author.name": header.name,
@@ -167,7 +168,7 @@ def _reads_back(header: Header, profile: Profile) -> bool:
 
 
 def _as_read(header: Header) -> Header:
-    """The header without the white space that openai_harmony allows around a type."""
+    """Return the header without the white space that openai_harmony allows around a type."""
     kind = header.content_type
     if kind is None:
         return header
@@ -177,7 +178,7 @@ def _as_read(header: Header) -> Header:
 
 
 def _misreading(header: Header, profile: Profile) -> RenderError:
-    """The field at fault, and what it would be read as."""
+    """Return the error that names the field at fault and how it would be read."""
     words = _words(header)
     reasons = [
         (field, _reason(field, words[field], partial, profile))
@@ -188,7 +189,7 @@ def _misreading(header: Header, profile: Profile) -> RenderError:
 
 
 def _growing(header: Header) -> Iterator[tuple[str, Header]]:
-    """The header, one more of its fields at a time."""
+    """Yield the header with one more of its fields at a time, and the field's name."""
     partial = Header(header.role)
     for field in ("author.name", "channel", "recipient", "content_type"):
         attribute = field.removeprefix("author.")
@@ -197,7 +198,7 @@ def _growing(header: Header) -> Iterator[tuple[str, Header]]:
 
 
 def _reason(field: str, value: str | None, header: Header, profile: Profile) -> str:
-    """Why a header is misread whose last field is this one; empty if it is not."""
+    """Return the reason why a header with this last field is misread, or "" if it is not."""
     is_tool = field == "author.name" and header.role is Role.TOOL
     if is_tool and not value:
         return "is missing. Tools should have a name!"
@@ -215,7 +216,7 @@ def _reason(field: str, value: str | None, header: Header, profile: Profile) -> 
 
 
 def _difference(reading: TextReading, header: Header, at_fault: str) -> str:
-    """What is read that was not written, and how to write the field."""
+    """Return the difference between the header read and the one written, and the remedy."""
     read = {**reading.header.to_dict(), "faults": [str(fault.kind) for fault in reading.faults]}
     written = {**_as_read(header).to_dict(), "faults": []}
     differing = [field for field in written if read[field] != written[field]]
@@ -224,7 +225,7 @@ def _difference(reading: TextReading, header: Header, at_fault: str) -> str:
 
 
 def too_long(header: Header, count: int) -> RenderError:
-    """The error for a header of so many tokens, which names the longest field."""
+    """Return the error for a header of that many tokens, which names the longest field."""
     words = {field: value for field, value in _words(header).items() if value}
     field = max(words, key=lambda each: len(words[each].encode()))
     reason = f"is too long: a header may have {MAX_HEADER_TOKENS} tokens, and this one has {count}"

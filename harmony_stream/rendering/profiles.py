@@ -1,7 +1,7 @@
-"""What differs between the layouts that can be written, as data.
+"""Profiles: the layouts that can be written, as data.
 
-The format leaves some freedom: where a recipient stands, how a type is spelled, how a JSON schema
-becomes TypeScript. Each profile is one consistent choice.
+The format leaves some freedom: the place of a recipient, the spelling of a type, the TypeScript of
+a JSON schema. Each profile is one consistent choice.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from harmony_stream.values.messages import Role
 
 
 class TypeScript(StrEnum):
-    """How the schema of a tool's parameters is printed."""
+    """The printing of the schema of a tool's parameters."""
 
     REFERENCE = "reference"
-    """As the wheels print it, faults included."""
+    """Printed as in openai_harmony's wheels, faults included."""
     CORRECT = "correct"
-    """TypeScript that says what the schema says; as the wheels print it wherever they do."""
+    """TypeScript that means the same as the schema, as in the wheels wherever theirs does."""
 
 
 @attrs.frozen
@@ -27,19 +27,18 @@ class Profile:
     """One layout of prompts.
 
     Attributes:
-        name: as given to `Renderer` and `load_harmony_encoding`.
-        recipient_in_channel: whether the recipient stands behind the channel rather than behind
-            the role, for these roles ...
-        on_channels: ... and on these channels; None: on any.
-        constrained: types that get a `<|constrain|>` if they have none; None: all do.
-        tidies: whether headers are completed and spelled as the format guide has them: one
-            spelling of `<|constrain|>json`, tool results ` to=assistant`, `<|call|>` after calls
-            only.
-        drops_by_turns: whether the reasoning of each finished turn is dropped, as the format guide
-            has it, rather than what openai_harmony drops. Of a history that was normalised before
-            nothing is dropped in either case.
-        typescript: how tool schemas are printed.
-        exponent_sign: what stands before a positive exponent in a default such as 1e30.
+        name: the name that `Renderer` and `load_harmony_encoding` accept.
+        recipient_in_channel: the roles whose recipient is after the channel instead of after the
+            role ...
+        on_channels: ... on these channels; None: on any.
+        constrained: the types that get a `<|constrain|>` if they have none; None: all do.
+        tidies: true if headers are completed and spelled as in the format guide: one spelling of
+            `<|constrain|>json`, tool results ` to=assistant`, `<|call|>` after calls only.
+        drops_by_turns: true to drop the reasoning of each finished turn, as in the format guide;
+            false to drop what openai_harmony drops. Nothing is dropped from a normalised history
+            in either case.
+        typescript: the printing of tool schemas.
+        exponent_sign: the sign before a positive exponent in a default such as 1e30.
     """
 
     name: str
@@ -72,8 +71,8 @@ OSS_0_0_11 = Profile(
     typescript=TypeScript.REFERENCE,
     exponent_sign="+",
 )
-# The examples of the format guide, which are also what the model samples. A bare `code`, which it
-# samples in calls of python, stays bare.
+# The layout of the format guide's examples, which is also that of the model's samples. A bare
+# `code`, which the model samples in calls of python, stays bare.
 GUIDE = Profile(
     name="guide",
     recipient_in_channel=frozenset({Role.ASSISTANT}),
@@ -89,13 +88,13 @@ PROFILES = {profile.name: profile for profile in (OPENAI_0_0_8, OSS_0_0_11, GUID
 
 
 def get_profile(profile: Profile | str) -> Profile:
-    """The profile of that name; a profile is returned as it is.
+    """Return the profile of that name. A profile is returned unchanged.
 
     >>> get_profile("guide").tidies
     True
 
     Raises:
-        ValueError: there is no such profile.
+        ValueError: if there is no such profile.
     """
     if isinstance(profile, Profile):
         return profile

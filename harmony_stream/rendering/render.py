@@ -2,13 +2,13 @@
 
 Two laws make injection impossible. Text is always encoded as ordinary text, so that no content and
 no header field ever yields the id of a special token. And a header field that could be read as
-something else is refused: each is read back before it is written.
+something else is refused: each header is read back before it is written.
 
 Theory of the cache: a chat server renders the same messages again at each turn. `Renderer` keeps
-the tokens of messages under their whole value, so that a message that was changed is another key
-and can never give old tokens. The texts in a key are those of the messages themselves, hashed once
-in their life; tools and schemas enter it as bytes. Two generations of bounded size: what the young
-one is asked for stays, what only the old one holds goes with it.
+the tokens of messages under their whole value, so a changed message is another key and never
+returns old tokens. The texts in a key are those of the messages themselves, which Python hashes
+once. Tools and schemas are in the key as bytes. The cache has two generations of bounded size. An
+entry that is used moves to the young one; the others are dropped with the old one.
 """
 
 from __future__ import annotations
@@ -89,18 +89,18 @@ class Renderer:
     # -- conversations ----------------------------------------------------------------------------
 
     def render(self, message: Message, render_options: RenderOptions | None = None) -> list[int]:
-        """One message, from `<|start|>` to its end token."""
+        """Return one message, from `<|start|>` to its end token."""
         options = render_options or _DEFAULT_OPTIONS
         return list(self._tokens(message, options.conversation_has_function_tools))
 
     def render_conversation(
         self, conversation: Conversation, config: RenderConversationConfig | None = None
     ) -> list[int]:
-        """All messages, less the analysis that `auto_drop_analysis` drops.
+        """Return all messages but the reasoning that `auto_drop_analysis` drops.
 
-        Without a config nothing is dropped from what `normalize_history` has decided, and analysis
-        from all else: in the layout of the format guide that of finished turns, in those of the
-        wheels what they drop.
+        Without a config nothing is dropped from a history that `normalize_history` has decided.
+        From other messages the profile decides: the format guide's drops the reasoning of finished
+        turns, and those of openai_harmony's wheels drop what openai_harmony drops.
         """
         messages = conversation.messages
         left_out = self._left_out(messages, config)
@@ -117,7 +117,7 @@ class Renderer:
         next_turn_role: Role,
         config: RenderConversationConfig | None = None,
     ) -> list[int]:
-        """All messages, and the start of the one that is to be sampled."""
+        """Return all messages and the start of the message to sample."""
         tokens = self.render_conversation(conversation, config)
         tokens.append(self.token(FormattingToken.START))
         return tokens + self.encode(Role(next_turn_role).value)
@@ -125,9 +125,9 @@ class Renderer:
     def render_conversation_for_training(
         self, conversation: Conversation, config: RenderConversationConfig | None = None
     ) -> list[int]:
-        """All messages; a final one at the end closes with `<|return|>`, as the model samples it.
+        """Return all messages, but a last answer ends with `<|return|>`, as the model samples it.
 
-        Format guide, "Chat conversation format": `<|return|>` is right for training targets, and
+        Format guide, "Chat conversation format": `<|return|>` is correct for training targets, and
         `<|end|>` everywhere in the history.
         """
         tokens = self.render_conversation(conversation, config)
@@ -136,12 +136,12 @@ class Renderer:
             tokens[-1] = self.token(FormattingToken.RETURN)
         return tokens
 
-    # -- what is left out -------------------------------------------------------------------------
+    # -- what is dropped --------------------------------------------------------------------------
 
     def _left_out(
         self, messages: Sequence[Message], config: RenderConversationConfig | None
     ) -> set[int]:
-        """The indexes of the messages that a prompt does not hold."""
+        """Return the indexes of the messages that a prompt does not contain."""
         drops = not isinstance(messages, Decided) if config is None else config.auto_drop_analysis
         left_out = self._dropped(messages) if drops else set()
         if self.profile.tidies:
@@ -157,7 +157,7 @@ class Renderer:
     # -- messages ---------------------------------------------------------------------------------
 
     def _tokens(self, message: Message, has_functions: bool, index: int | None = None) -> list[int]:
-        """The tokens of a message, which the caller must not change."""
+        """Return the tokens of a message, which the caller must not change."""
         key = _key(message, has_functions)
         found = self._young.get(key)
         if found is not None:
@@ -193,13 +193,13 @@ class Renderer:
         if self.profile.tidies and author.role is Role.TOOL:
             recipient = "assistant" if recipient is None else recipient
             channel = "commentary" if channel is None else channel
-        if recipient == "all":  # nobody in particular: the wheels leave it out
+        if recipient == "all":  # no recipient: openai_harmony leaves it out
             recipient = None
         content_type = self._type_of(message.content_type)
         return Header(author.role, author.name, channel, recipient, content_type)
 
     def _type_of(self, content_type: str | None) -> str | None:
-        """The content type in the spelling of the profile."""
+        """Return the content type in the spelling of the profile."""
         if content_type is None:
             return None
         word = content_type.removeprefix(CONSTRAIN_MARKER)
@@ -232,11 +232,11 @@ class Renderer:
     # -- tokens -----------------------------------------------------------------------------------
 
     def encode(self, text: str) -> list[int]:
-        """The text as ordinary tokens, whatever it spells out."""
+        """Return the text as ordinary tokens, even if it spells out special ones."""
         return self.vocabulary.tiktoken_encoding.encode_ordinary(text)
 
     def token(self, which: FormattingToken) -> int:
-        """The id of a formatting token."""
+        """Return the id of a formatting token."""
         found = self.vocabulary.special_tokens.get(which)
         if found is None:
             reason = f"has no id in the vocabulary {self.vocabulary.name}"
@@ -244,10 +244,10 @@ class Renderer:
         return found
 
     def header_tokens(self, header: Header) -> list[int]:
-        """`<|start|>`, the header as it is, in the order of the profile, and `<|message|>`.
+        """Return `<|start|>`, the header in the order of the profile, and `<|message|>`.
 
         Raises:
-            RenderError: it would not be read back as what it is.
+            RenderError: if it would not be read back unchanged.
         """
         found = self._headers.get(header)
         if found is None:
@@ -262,16 +262,16 @@ class Renderer:
         tokens: list[int] = []
         for run in header_runs(header, self.profile):
             tokens += [self.token(_OPENINGS[run.section]), *self.encode(run.text)]
-        inner = len(tokens) - 1  # parsers count what stands between <|start|> and <|message|>
+        inner = len(tokens) - 1  # parsers count the tokens between <|start|> and <|message|>
         if inner > MAX_HEADER_TOKENS:
             raise too_long(header, inner)
         return [*tokens, self.token(FormattingToken.MESSAGE)]
 
 
 def _says_nothing(message: Message) -> bool:
-    """Whether a message is an empty one of the assistant, without any other field.
+    """Return whether a message is an empty one of the assistant, without any other field.
 
-    Chat histories hold such messages; vLLM and TensorRT-LLM leave them out as well.
+    Chat histories contain such messages; vLLM and TensorRT-LLM leave them out as well.
     """
     for part in message.content:
         if not isinstance(part, TextContent) or part.text:
@@ -289,17 +289,17 @@ def _declares_functions(message: Message) -> bool:
 
 
 def _key(message: Message, has_functions: bool) -> Hashable:
-    """The message's whole value; None if it holds something that has none."""
+    """Return the message's whole value, or None if a part of it cannot be a key."""
     author, parts = message.author, message.content
     value: Hashable
     if len(parts) == 1 and type(parts[0]) is TextContent:
         value = parts[0].text
     else:
         try:
-            # Not the values themselves: 1, 1.0 and True are equal, but not printed alike, and
-            # equal dicts may be ordered in two ways. Version 2 marks no shared objects.
+            # Not the values themselves: 1, 1.0 and True are equal but printed differently, and
+            # equal dicts may differ in order. Version 2 does not mark shared objects.
             value = (has_functions, marshal.dumps([_plain(part) for part in parts], 2))
-        except ValueError:  # also one that holds itself
+        except ValueError:  # also raised for a value that contains itself
             return None
     return (
         author.role, author.name, message.channel, message.recipient, message.content_type, value

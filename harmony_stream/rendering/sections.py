@@ -1,7 +1,7 @@
 """The texts of system and developer messages, section by section.
 
 Format guide, "System message format", "Developer message format", "Defining available tools" and
-"Structured output". Sections are set apart by blank lines; what is None is left out.
+"Structured output". Blank lines separate sections, and a field that is None is left out.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _CALLS_NOTE = f"Calls to these tools must go to the commentary channel: '{FUNCTI
 
 
 def system_text(content: SystemContent, profile: Profile, *, has_functions: bool) -> str:
-    """The text of a system message; with functions in the conversation it says where calls go.
+    """Return the text of a system message, which with functions names the channel of calls.
 
     >>> from harmony_stream.values.messages import SystemContent
     >>> from harmony_stream.rendering.profiles import GUIDE
@@ -45,7 +45,7 @@ def system_text(content: SystemContent, profile: Profile, *, has_functions: bool
 
 
 def developer_text(content: DeveloperContent, profile: Profile) -> str:
-    """The text of a developer message: instructions, tools, response formats.
+    """Return the text of a developer message: instructions, tools, response formats.
 
     >>> from harmony_stream.values.messages import DeveloperContent
     >>> from harmony_stream.rendering.profiles import GUIDE
@@ -58,7 +58,7 @@ def developer_text(content: DeveloperContent, profile: Profile) -> str:
 
 
 def has_function_tools(content: DeveloperContent) -> bool:
-    """Whether functions are declared, so that the system message must say where calls go."""
+    """Return whether functions are declared, so that the system message names their channel."""
     namespace = (content.tools or {}).get(FUNCTIONS)
     return namespace is not None and bool(namespace.tools)
 
@@ -82,7 +82,7 @@ def _system_sections(
 
 
 def _line(field: str, value: str | None) -> str | None:
-    """The value, which must stay in its line: behind it another section could be forged."""
+    """Return the value, which must be one line, since a line break could forge a section."""
     if value is not None and value.splitlines() not in ([], [value]):
         raise RenderError(field, value, "holds a line break; give it in one line")
     return value
@@ -111,7 +111,7 @@ def _developer_sections(content: DeveloperContent, profile: Profile) -> Iterator
 
 
 def _tool_sections(tools: Mapping[str, ToolNamespaceConfig], profile: Profile) -> Iterator[str]:
-    # The wheels sort them, by key and not by name.
+    # openai_harmony's wheels sort them by key, not by name.
     namespaces = [tools[key] for key in sorted(tools)]
     if profile.tidies:
         namespaces = [each for each in namespaces if not _declares_nothing(each)]
@@ -122,9 +122,9 @@ def _tool_sections(tools: Mapping[str, ToolNamespaceConfig], profile: Profile) -
 
 
 def _declares_nothing(namespace: ToolNamespaceConfig) -> bool:
-    """Whether it is `functions` without any; another namespace without is a tool that takes text.
+    """Return whether this is `functions` without functions, from an empty list of tools.
 
-    Requests have an empty list of tools where they have none.
+    Any other namespace without functions is a tool that takes text.
     """
     return namespace.name == FUNCTIONS and not namespace.tools and not namespace.description
 
@@ -134,7 +134,7 @@ def _namespace_lines(namespace: ToolNamespaceConfig, profile: Profile) -> Iterat
     yield f"## {namespace.name}"
     yield ""
     description = namespace.description or ""
-    if not namespace.tools:  # prose, as that of python
+    if not namespace.tools:  # prose, like that of python
         yield from lines_of(description)
         return
     yield from description_lines(description, profile, "description of the namespace")

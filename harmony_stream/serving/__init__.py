@@ -1,7 +1,8 @@
-"""An HTTP backend between an engine, which gives token ids, and clients of OpenAI's APIs.
+"""An HTTP backend between an engine, which samples token ids, and clients of OpenAI's APIs.
 
-`create_app` makes a Starlette app of any `Engine`; `RecordedEngine` is one that replays token logs.
-It needs the extra `harmony-stream[serve]`. `harmony-stream serve` runs it with one command.
+`create_app` makes a Starlette app from any `Engine`. `RecordedEngine` is an engine that replays
+token logs. The backend requires the extra `harmony-stream[serve]`. The command
+`harmony-stream serve` runs it.
 """
 
 from harmony_stream.serving.app import create_app

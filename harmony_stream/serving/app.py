@@ -40,32 +40,33 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger("harmony_stream.serving")
 
-# What Nginx writes to its log when nobody waits for the answer any more.
+# The status that Nginx logs when the client has closed the connection.
 _CLIENT_CLOSED_REQUEST = 499
 
-# The page has its style and program in itself, and shows nothing from elsewhere.
+# The page contains its style and script, and loads nothing else.
 _POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 
-# What does not go back to the model, `normalize_history` has dropped: once, by its own rule.
+# `normalize_history` has already dropped the messages that do not go back, by its own rule.
 _AS_IT_IS = RenderConversationConfig(auto_drop_analysis=False)
 
 _Result = TypeVar("_Result")
 
 
 def create_app(engine: Engine, settings: Settings | None = None) -> Starlette:
-    """An app with `/v1/chat/completions`, `/v1/responses` and `/v1/models`.
+    """Return an app with `/v1/chat/completions`, `/v1/responses` and `/v1/models`.
 
-    A `RecordedEngine` also gets `/events` and a page; another engine if `settings.page` is true.
+    A `RecordedEngine` also gets `/events` and a page. Other engines get them if `settings.page` is
+    true.
 
     Args:
-        engine: where the tokens come from.
-        settings: how to answer.
+        engine: the source of tokens.
+        settings: the settings of the backend, or None for the defaults.
 
     Raises:
-        TypeError: something of the engine or of the settings cannot be used.
+        TypeError: if the engine or the settings are not usable.
 
     >>> from harmony_stream.serving import RecordedEngine
     >>> app = create_app(RecordedEngine({"greeting": [[200005, 17196, 200008, 13225, 200002]]}))
@@ -97,7 +98,7 @@ def create_app(engine: Engine, settings: Settings | None = None) -> Starlette:
 
 
 class _Backend:
-    """What the routes share."""
+    """State that the routes share."""
 
     def __init__(self, engine: Engine, settings: Settings) -> None:
         self._engine = engine
@@ -124,7 +125,7 @@ class _Backend:
         return await self._answer(request, responses_request(body, self._settings, self._store))
 
     async def events(self, request: Request) -> Response:
-        """The parser's own events, for the page: `?model=NAME&input=TEXT&speed=NUMBER`."""
+        """Return the parser's own events for the page: `?model=NAME&input=TEXT&speed=NUMBER`."""
         query = request.query_params
         question = {"role": "user", "content": query.get("input", "")}
         conversation = conversation_from_chat([question], date=self._settings.today())
@@ -172,7 +173,7 @@ class _Backend:
                 yield chunk
 
     def _remember(self, asked: Asked, chunk: Chunk) -> None:
-        """Keep a response that is over, before its client hears so and refers to it."""
+        """Keep a finished response before the client receives its end and can refer to it."""
         if asked.items is not None and chunk["type"] in _ENDS_OF_RESPONSES:
             response = chunk["response"]
             self._store.keep(response["id"], [*asked.items, *response["output"]])
@@ -197,7 +198,7 @@ _ENDS_OF_RESPONSES = ("response.completed", "response.incomplete")
 
 
 def _render(conversation: Conversation) -> list[int]:
-    """The prompt. Not the time of the event loop, and a renderer of its own for each thread."""
+    """Return the prompt. It runs outside the event loop, so each thread has its own renderer."""
     renderer = Renderer(profile=GUIDE)
     return renderer.render_conversation_for_completion(conversation, Role.ASSISTANT, _AS_IT_IS)
 
@@ -208,7 +209,7 @@ async def _all(chunks: AsyncIterator[Chunk]) -> list[Chunk]:
 
 
 async def _until_failure(asked: Asked, chunks: AsyncIterator[Chunk]) -> AsyncIterator[Chunk]:
-    """The chunks; if the engine fails, the end that the protocol has for that."""
+    """Yield the chunks, and if the engine fails, the error that ends the stream."""
     try:
         async with closing(chunks):
             async for chunk in chunks:
@@ -226,7 +227,7 @@ def _whole(event: Event) -> Chunk | None:
 async def _event_chunks(
     sampling: Sampling, show: Callable[[Event], Chunk | None]
 ) -> AsyncIterator[Chunk]:
-    """The events, and one that says that there are no more: a browser would connect again."""
+    """Yield the events, then one that ends the stream, without which a browser would reconnect."""
     failure = None
     chunks = visible(sampling.events(), show)
     try:
@@ -240,10 +241,10 @@ async def _event_chunks(
 
 
 async def _while_connected(request: Request, work: Coroutine[Any, Any, _Result]) -> _Result:
-    """What the work gives; it is cancelled when the client goes away.
+    """Return the result of the work, which is cancelled when the client disconnects.
 
     Raises:
-        ClientDisconnect: it went away.
+        ClientDisconnect: if the client disconnects.
     """
     tasks = asyncio.ensure_future(work), asyncio.ensure_future(request.receive())
     try:
@@ -263,7 +264,7 @@ def _speed(text: str | None) -> float | None:
     except ValueError:
         speed = 0.0
     if speed is not None and not 0 < speed < float("inf"):
-        raise RequestError("speed is no number of tokens per second", "speed")
+        raise RequestError("speed must be a positive number of tokens per second", "speed")
     return speed
 
 
@@ -271,7 +272,10 @@ def _speed(text: str | None) -> float | None:
 
 
 class _Frames(StreamingResponse):
-    """Server-Sent Events. When the client goes away, the frames are closed, down to the engine."""
+    """A response of Server-Sent Events.
+
+    When the client disconnects, the frames are closed, and with them the engine's generator.
+    """
 
     def __init__(
         self, framing: sse.Framing, chunks: AsyncIterator[Chunk], keep_alive: float

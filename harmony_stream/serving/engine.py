@@ -1,4 +1,4 @@
-"""What the backend asks of an engine: token ids for a prompt, and nothing else."""
+"""The interface of an engine, which returns token ids for a prompt and nothing else."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _STOP_TOKENS = (FormattingToken.RETURN, FormattingToken.CALL, FormattingToken.EN
 
 
 def stop_token_ids() -> tuple[int, ...]:
-    """The ids of the tokens that end a sample.
+    """Return the ids of the tokens that end a sample.
 
     >>> stop_token_ids()
     (200002, 200012, 199999)
@@ -37,14 +37,14 @@ def stop_token_ids() -> tuple[int, ...]:
 
 @attrs.frozen
 class Prompt:
-    """What an engine is given.
+    """The input of an engine.
 
     Attributes:
         model: one of the engine's models.
-        messages: the conversation, thinking of finished turns left out.
-        tokens: the same as token ids, up to the `<|start|>assistant` behind which to sample.
-        max_tokens: after so many the backend reads no more; None: as many as there are.
-        speed: tokens per second that the client would like to see. Only the page asks for it.
+        messages: the conversation, without the reasoning of finished turns.
+        tokens: the conversation as token ids, which end with `<|start|>assistant`.
+        max_tokens: the number of tokens after which the backend stops reading; None: no limit.
+        speed: the tokens per second that the client requests. Only the page sets it.
         stop_token_ids: the tokens that end a sample: `<|return|>`, `<|call|>`, `<|endoftext|>`.
             The backend reads nothing after one of them.
     """
@@ -62,25 +62,25 @@ class Engine(Protocol):
 
     @property
     def models(self) -> Sequence[str]:
-        """The names under which clients ask for it."""
+        """The names that clients use in `model`."""
 
     def sample(self, prompt: Prompt) -> AsyncIterator[int]:
-        """The tokens of one completion, stop token included, as they come.
+        """Return the tokens of one completion as they are sampled, with the stop token.
 
         An asynchronous generator is closed at the stop token, at `max_tokens`, and when the client
-        goes away, also while it waits: a `finally` in it is the place to stop the work.
+        disconnects, even while it waits. Stop the work in a `finally` block of it.
 
         Raises:
-            RequestError: the engine cannot serve this prompt. In a generator, whose code does not
-                run before the first token is asked for, it would come too late to be an answer.
+            RequestError: if the engine cannot serve this prompt. Raise it before you return the
+                generator: raised inside the generator, it can no longer set the HTTP status.
         """
 
 
 def check_engine(engine: object) -> None:
-    """Refuse what is not an `Engine`, before there is a request.
+    """Raise TypeError if this is not an `Engine`, before the first request.
 
     Raises:
-        TypeError: names the attribute at fault.
+        TypeError: if an attribute is missing or wrong. The error names the attribute.
 
     >>> check_engine("gpt-oss-20b")
     Traceback (most recent call last):
@@ -97,7 +97,7 @@ def check_engine(engine: object) -> None:
         raise TypeError("engine.sample is not callable; give a method that takes a Prompt")
     if inspect.iscoroutinefunction(sample) or inspect.isgeneratorfunction(sample):
         remedy = "make it an asynchronous generator (async def, and yield)"
-        raise TypeError(f"engine.sample gives no asynchronous iterator; {remedy}")
+        raise TypeError(f"engine.sample does not return an asynchronous iterator; {remedy}")
 
 
 def _check_models(models: object) -> None:
@@ -110,24 +110,25 @@ def _check_models(models: object) -> None:
 
 
 class Sampling:
-    """One completion on its way: the engine's tokens as events, and what they took.
+    """One running completion: the engine's tokens as events, and their usage.
 
     Attributes:
-        count: how many tokens were read.
+        count: the number of tokens read so far.
     """
 
     def __init__(self, engine: Engine, prompt: Prompt) -> None:
         self.count = 0
         self._stops = frozenset(prompt.stop_token_ids)
         self._limit = prompt.max_tokens
-        self._prompted = len(prompt.tokens)  # now: the list is the engine's to change
+        self._prompted = len(prompt.tokens)  # counted now, since the engine may change the list
         self._tokens = engine.sample(prompt)
         self._reason: Reason | None = None
 
     async def events(self) -> AsyncGenerator[Event]:
-        """The events; closing this closes the engine's generator.
+        """Yield the events. Closing this generator closes the engine's generator.
 
-        That is closed at the sample's last token, before a client has taken its events.
+        The engine's generator is closed at the sample's last token, before a client has taken its
+        events.
         """
         parser = EventParser()
         last: list[Event] = []
@@ -144,7 +145,10 @@ class Sampling:
             yield event
 
     def _is_last(self, token: int) -> bool:
-        """Whether the sample ends with this token. One more, the stop token, would be too many."""
+        """Return whether the sample ends with this token.
+
+        At `max_tokens` it ends at once: one more token, even a stop token, would be too many.
+        """
         if token in self._stops:
             return True
         if self.count == self._limit:
@@ -152,5 +156,5 @@ class Sampling:
         return self._reason is not None
 
     def ending(self) -> Ending:
-        """Why it stopped, and what it took: for the streams of `harmony_stream.adapters`."""
+        """Return the finish reason and the usage, for the streams of `harmony_stream.adapters`."""
         return self._reason, Usage(self._prompted, self.count)

@@ -1,4 +1,4 @@
-"""What a client gets when a request cannot be served: error objects as OpenAI's API has them."""
+"""Error objects, as in OpenAI's API, for requests that cannot be served."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ class RequestError(HarmonyError):
     """A request that is refused. An engine raises it before its first token.
 
     Attributes:
-        message: what is wrong, for the client.
+        message: the error in words, for the client.
         param: the field of the request at fault.
-        code: a word that programs can look for.
-        status: of the HTTP response.
+        code: the error as a word, for programs.
+        status: the status of the HTTP response.
 
     >>> error = RequestError("The model `x` does not exist.", "model", "model_not_found", 404)
     >>> error.to_dict()["error"]["type"]
@@ -34,7 +34,7 @@ class RequestError(HarmonyError):
         return self.message
 
     def to_dict(self) -> dict[str, Any]:
-        """The body of the response."""
+        """Return the body of the response."""
         is_ours = self.status >= 500
         error = {
             "message": self.message,
@@ -46,11 +46,14 @@ class RequestError(HarmonyError):
 
 
 FAILED = RequestError("The server failed while it answered this request.", status=500)
-"""Of faults in the server itself; what they are stands in its log."""
+"""Response to an error in the server itself.
+
+Details go to the log and are never sent to the client.
+"""
 
 
 def refusal_of(error: HarmonyError) -> RequestError:
-    """What is said to the client about an error of the library, which its request caused.
+    """Return the error for the client if its request caused an error of the library.
 
     >>> from harmony_stream.adapters.conversations import conversation_from_chat
     >>> try:

@@ -1,4 +1,4 @@
-"""Hidden reasoning: what a client is shown of the parser's events, and of a response.
+"""Hidden reasoning: the events and the parts of a response that a client may see.
 
 The stream of Chat Completions leaves reasoning out by itself.
 """
@@ -26,10 +26,10 @@ _SHOWN = (RouteKind.TEXT, *CALLS)
 
 
 def shown(event: Event) -> Chunk | None:
-    """The event for a client that may not see reasoning; None if it is not for that client.
+    """Return the event for a client that may not see reasoning, or None if it is hidden.
 
-    A client sees what the other addresses show: answers, preambles and calls. Nobody can say
-    whether the words of a fault are reasoning, so a fault keeps its kind and its place only.
+    A client sees the same as from the other routes: answers, preambles and calls. The text of a
+    fault may be reasoning, so only the fault's kind and position are kept.
 
     >>> from harmony_stream import Header, MessageStart, Role
     >>> shown(MessageStart(Header(Role.ASSISTANT, None, "analysis"), 0, 0, 3)) is None
@@ -45,9 +45,9 @@ def shown(event: Event) -> Chunk | None:
 
 
 def _without_words_of_thought(header: Header) -> Header:
-    """The header without a channel or a type that may be words of a thought.
+    """Return the header without a channel or a type that may be words of reasoning.
 
-    A thought whose `<|message|>` is missing ends up in the header that comes next.
+    Reasoning whose `<|message|>` is missing ends up in the next header.
     """
     channel = header.channel if header.is_known_channel else None
     is_usual = header.data_type in USUAL_TYPES
@@ -66,17 +66,16 @@ def _without_words(event: Malformed) -> Chunk:
 
 @attrs.define
 class ResponseWithoutReasoning:
-    """The chunks of a response for a client that may not see reasoning, one after the other.
+    """Filter of a response's chunks for a client that may not see reasoning.
 
-    The stream itself could leave the items out, but then nobody would have them for the next
-    prompt.
+    The stream itself could leave the items out, but then they would be missing in the next prompt.
     """
 
     _hidden: set[str] = attrs.field(factory=set)
     _sequence_number: int = 0
 
     def shown(self, chunk: Chunk) -> Chunk | None:
-        """The chunk as the client sees it; None if it is not for that client."""
+        """Return the chunk as the client sees it, or None if it is hidden."""
         if _is_reasoning(chunk.get("item", {})):
             self._hidden.add(chunk["item"]["id"])
             return None
@@ -84,7 +83,7 @@ class ResponseWithoutReasoning:
             return None
         found = {**chunk, "sequence_number": self._sequence_number}
         self._sequence_number += 1
-        if "output_index" in chunk:  # one item follows the other
+        if "output_index" in chunk:  # items do not overlap
             found["output_index"] -= len(self._hidden)
         if "response" in chunk:
             output = [item for item in chunk["response"]["output"] if not _is_reasoning(item)]
@@ -99,7 +98,7 @@ def _is_reasoning(item: Chunk) -> bool:
 async def visible(
     things: AsyncIterator[_Thing], show: Callable[[_Thing], Chunk | None]
 ) -> AsyncGenerator[Chunk]:
-    """What a client is shown of events or chunks; they are closed with the generator."""
+    """Yield the visible events or chunks, whose source is closed with the generator."""
     async with closing(things):
         async for thing in things:
             if (chunk := show(thing)) is not None:

@@ -1,8 +1,8 @@
-"""An engine without a model: it replays token logs, in time.
+"""An engine without a model, which replays token logs at a given speed.
 
-Which log answers is told by the request alone, so that many clients can be served at once and a
-restart changes nothing: the model's name picks the logs, and the number of turns that the assistant
-has had in the conversation picks the next one of them.
+The request alone selects the completion, so that many clients can be served at once and a restart
+changes nothing. The model's name selects the logs. The number of the assistant's turns in the
+conversation selects the next completion in them.
 """
 
 from __future__ import annotations
@@ -37,22 +37,22 @@ if TYPE_CHECKING:
 _Span: TypeAlias = tuple[int, int]
 
 Recordings: TypeAlias = Mapping[str, Sequence[Sequence[int]]]
-"""By model: the completions with which it answers the turns of a conversation, in order."""
+"""The completions of each model, which answer the turns of a conversation in order."""
 
 ALL = "gpt-oss-20b"
-"""The model that has all logs, one after the other."""
+"""The name of the model that has all logs, one after the other."""
 
 
 @attrs.define
 class Replay:
-    """One completion that was asked for.
+    """One replay of a completion.
 
     Attributes:
-        model: whose.
-        turn: which of its completions, from 1.
+        model: the model that was requested.
+        turn: the number of the completion among the model's, from 1.
         total: the number of its tokens.
-        sent: the number of those that the backend took; fewer than all if the client went away,
-            or wanted no more.
+        sent: the number of tokens that the backend took. It is smaller than `total` if the client
+            disconnected or set a lower limit.
     """
 
     model: str
@@ -73,14 +73,15 @@ class RecordedEngine:
     """Replays completions: an `Engine`.
 
     Args:
-        recordings: what to replay; see `load_recordings`. A completion that continues after a stop
-            token is replayed as several: see `turns_of_log`.
-        speed: tokens per second; None: as fast as they are taken.
-        on_end: called with each replay when it is over, also when the client went away.
+        recordings: the completions to replay; see `load_recordings`. A completion that continues
+            after a stop token is replayed as several: see `turns_of_log`.
+        speed: tokens per second; None: as fast as they are read.
+        on_end: a function that is called with each replay at its end, also if the client
+            disconnects.
 
     Raises:
-        TypeError: a completion is not a sequence, or `on_end` is not callable.
-        ValueError: the speed is not a finite number above 0.
+        TypeError: if a completion is not a sequence, or `on_end` is not callable.
+        ValueError: if the speed is not a finite number above 0.
 
     >>> engine = RecordedEngine({"greeting": [[200005, 17196, 200008, 13225, 200002]]})
     >>> engine.models
@@ -108,10 +109,10 @@ class RecordedEngine:
         return list(self._recordings)
 
     def sample(self, prompt: Prompt) -> AsyncIterator[int]:
-        """Replay the completion whose turn it is.
+        """Replay the completion of the conversation's next turn.
 
         Raises:
-            RequestError: the conversation has more turns than were recorded.
+            RequestError: if the conversation has more turns than were recorded.
         """
         completions = self._recordings[prompt.model]
         turn = turns_of_assistant(prompt.messages)
@@ -133,8 +134,8 @@ class RecordedEngine:
         try:
             for token in tokens:
                 due = begin + replay.sent / speed if speed else 0.0
-                await asyncio.sleep(max(0.0, due - now()))  # even 0 lets other streams go on
-                replay.sent += 1  # before it goes: behind the last one, this is closed
+                await asyncio.sleep(max(0.0, due - now()))  # even 0 lets other streams continue
+                replay.sent += 1  # before the yield: this is closed after the last one
                 yield token
         finally:
             self._on_end(replay)
@@ -153,7 +154,7 @@ def _turns(model: str, completions: Sequence[Sequence[int]]) -> list[Sequence[in
 
 
 def turns_of_assistant(messages: Iterable[Message]) -> int:
-    """How often the assistant has spoken: messages of its own that follow each other are one turn.
+    """Return the number of the assistant's turns. Adjacent messages of the assistant are one turn.
 
     >>> turns_of_assistant([Message.from_role_and_content("user", "Hi")])
     0
@@ -171,23 +172,23 @@ def load_recordings(
     name: str = ALL,
     report: Callable[[LogError], None] | None = None,
 ) -> dict[str, list[Sequence[int]]]:
-    """The completions of token logs, by model.
+    """Return the completions of token logs, by model.
 
-    The first model has all of them. Each log is a model as well, by the name of its file (`stdin`
-    for standard input); and if it has several completions, each of these: `batch:2`. What the
-    assistant says after a stop token is its next completion: see `turns_of_log`.
+    The first model has all of them. Each log is also a model, named after its file (`stdin` for
+    standard input). If a log has several completions, each is a model too: `batch:2`. Messages of
+    the assistant after a stop token are its next completion: see `turns_of_log`.
 
     Args:
         places: paths or binary streams; see `harmony_stream.logs.read_log`.
-        name: of the first model.
-        report: called with what cannot be read, and with text that is never served; if there is
-            none, a `LogWarning` is issued.
+        name: the name of the first model.
+        report: a function that is called with each error of a record, and with text that is never
+            served. Without it, a `LogWarning` is issued.
 
     Raises:
-        OSError: a file cannot be read.
-        LogError: a log as a whole cannot be read.
-        TypeError: a single path is given instead of several.
-        ValueError: there is not a single completion.
+        OSError: if a file cannot be read.
+        LogError: if a log as a whole cannot be read.
+        TypeError: if a single path is given instead of several.
+        ValueError: if there are no completions.
     """
     if isinstance(places, str | bytes | os.PathLike):
         raise TypeError(f"places: {places!r} is not a list of logs but one; give [{places!r}]")
@@ -199,7 +200,7 @@ def load_recordings(
         for model, found in _models(_stem(name_of(place)), turns):
             recordings[_unused(model, recordings)] = found
     if not everything:
-        raise ValueError("no completion in any log: there is nothing to serve")
+        raise ValueError("the logs do not contain a completion: there is nothing to serve")
     return recordings
 
 
@@ -210,7 +211,7 @@ def _turns_in(
         turns, strays = _cut(record.completion)
         yield from turns
         for start, stop in strays:
-            reason = f"the text at positions {start} to {stop} is in no turn: it is never served"
+            reason = f"the text at positions {start} to {stop} is not in a turn: it is never served"
             _report(LogError(record.source, record.place, reason), report)
 
 
@@ -230,9 +231,9 @@ def _models(stem: str, turns: list[Sequence[int]]) -> Iterable[tuple[str, list[S
 
 
 def _stem(path: str) -> str:
-    """The name of a file less its suffixes: of `runs/a.jsonl.gz`, `a`; of `<stdin>`, `stdin`.
+    """Return a file's name without suffixes: `a` for `runs/a.jsonl.gz`, `stdin` for `<stdin>`.
 
-    Bytes that are not UTF-8 become U+FFFD: a client could not ask for a name that has them.
+    Bytes that are not UTF-8 become U+FFFD, since a client could not request a name with them.
     """
     name = os.path.basename(path)
     stem = name.lstrip(".").partition(".")[0].strip("<>") or name
@@ -245,10 +246,10 @@ def _unused(name: str, used: Mapping[str, object]) -> str:
 
 
 def turns_of_log(tokens: Sequence[int]) -> list[Sequence[int]]:
-    """The completions in what a log holds, in order: what the assistant sampled in one go.
+    """Return the completions in the tokens of a log, in order.
 
-    A stop token ends a completion. What the assistant says after it, and after the messages of
-    others (results of tools, a user), is the next one.
+    A stop token ends a completion. The next one begins with the assistant's next message, directly
+    after it or after messages of others (tool results, a user).
 
     >>> turns_of_log([200006, 1428, 200008, 12194, 200007, 200006, 173781, 200008, 13225, 200007])
     [[200008, 13225, 200007]]
@@ -259,7 +260,7 @@ def turns_of_log(tokens: Sequence[int]) -> list[Sequence[int]]:
 
 
 def _cut(tokens: Sequence[int]) -> tuple[list[Sequence[int]], list[_Span]]:
-    """The completions of a log, and where there is text that is in none of them."""
+    """Return the completions of a log, and the spans of text outside of them."""
     begins_as_whole = is_whole(tokens)
     if not begins_as_whole and not any(stop in tokens[:-1] for stop in stop_token_ids()):
         return [tokens], []
@@ -276,7 +277,7 @@ def _cut(tokens: Sequence[int]) -> tuple[list[Sequence[int]], list[_Span]]:
 
 
 def _spans_of_turns(tokens: Sequence[int], starts: list[MessageStart]) -> Iterator[_Span]:
-    """From the first message of the assistant to a stop token, or to a message of another role."""
+    """Yield the spans from a message of the assistant to a stop token or to another role."""
     ids = stop_token_ids()
     stops = {at + 1 for at, token in enumerate(tokens) if token in ids}
     others = (start.start for start in starts if start.role is not Role.ASSISTANT)
@@ -290,13 +291,13 @@ def _spans_of_turns(tokens: Sequence[int], starts: list[MessageStart]) -> Iterat
 
 
 def _holds(spans: list[_Span], event: Malformed) -> bool:
-    """Whether one of the spans, which are in order, has the event in it."""
+    """Return whether one of the spans, which are in order, contains the event."""
     before = bisect_right(spans, event.start, key=lambda span: span[0])
     return before > 0 and event.stop <= spans[before - 1][1]
 
 
 def _completion(turn: Sequence[int]) -> list[int]:
-    """The turn as it is sampled: a prompt ends with `<|start|>assistant`."""
+    """Return the turn as it is sampled after a prompt that ends with `<|start|>assistant`."""
     found, opening = list(turn), _opening()
     return found[len(opening) :] if found[: len(opening)] == opening else found
 

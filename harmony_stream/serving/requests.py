@@ -1,8 +1,8 @@
-"""Requests of clients: JSON in, what there is to do out, or a `RequestError`.
+"""Requests of clients, read from JSON.
 
-What the model is to see goes through `harmony_stream.adapters.conversations`. Fields that choose
-between tokens (`temperature`, `tool_choice`, ...) are an engine's business and are left alone; what
-the backend would have to do, and does not, is refused.
+`harmony_stream.adapters.conversations` makes the conversation that the model sees. Fields that
+affect sampling (`temperature`, `tool_choice`, ...) are for the engine and are ignored here. A field
+that asks the backend for something that it cannot do is refused.
 """
 
 from __future__ import annotations
@@ -42,19 +42,20 @@ _LOG = logging.getLogger("harmony_stream.serving")
 
 @attrs.frozen
 class Asked:
-    """What a request asks for.
+    """A request that was read.
 
     Attributes:
-        model: its name.
-        conversation: what the model is to see.
-        stream: what turns the events into the chunks of the client's protocol.
-        framing: of these chunks.
-        whole: what they add up to.
-        max_tokens: the most that may be sampled.
-        streams: whether the client wants them one by one.
-        shows_usage: whether it wants to hear what they took.
-        items: input items of a response, if it is to be remembered.
-        show: what the client sees of a chunk, None for nothing; no function: all of it.
+        model: the name of the model.
+        conversation: the conversation that the model sees.
+        stream: the client stream that turns the events into chunks of the client's protocol.
+        framing: the framing of these chunks.
+        whole: a function that returns the object that the chunks build.
+        max_tokens: the maximum number of sampled tokens.
+        streams: true if the client requests a stream.
+        shows_usage: true if the client requests the usage.
+        items: the input items of a response, if it is to be kept.
+        show: a function that returns the chunk as the client sees it, or None to hide the chunk.
+            Without a function, all chunks are shown.
     """
 
     model: str
@@ -70,10 +71,10 @@ class Asked:
 
 
 def body_from(data: bytes) -> dict[str, Any]:
-    """The JSON object of a request.
+    """Return the JSON object of a request.
 
     Raises:
-        RequestError: it is none.
+        RequestError: if the body is not a JSON object.
 
     >>> body_from(b'{"model": "gpt-oss-20b"}')
     {'model': 'gpt-oss-20b'}
@@ -83,21 +84,21 @@ def body_from(data: bytes) -> dict[str, Any]:
     except ValueError as error:
         raise RequestError(f"The body of the request is not JSON: {error}.") from error
     if not isinstance(body, dict):
-        raise RequestError("The body of the request is no JSON object.")
+        raise RequestError("The body of the request is not a JSON object.")
     return body
 
 
 # -- Chat Completions ------------------------------------------------------------------------------
 
-# What would change the answer in a way that nothing here provides for: the values that do not.
+# Fields that would change the answer in a way that is not supported, and their allowed values.
 _CHAT_LIMITS: dict[str, tuple[Any, ...]] = {"n": (None, 1), "logprobs": (None, False)}
 
 
 def chat_request(body: Mapping[str, Any], settings: Settings) -> Asked:
-    """What a request to Chat Completions asks for.
+    """Return the request to Chat Completions in this body.
 
     Raises:
-        HarmonyError: it cannot be served.
+        HarmonyError: if it cannot be served.
     """
     _refuse_others(body, _CHAT_LIMITS)
     conversation = conversation_from_chat(
@@ -141,10 +142,10 @@ _REPEATED = (
 
 
 def responses_request(body: Mapping[str, Any], settings: Settings, store: ResponseStore) -> Asked:
-    """What a request to Responses asks for.
+    """Return the request to Responses in this body.
 
     Raises:
-        HarmonyError: it cannot be served.
+        HarmonyError: if it cannot be served.
     """
     _refuse_others(body, _RESPONSES_LIMITS)
     items = [*store.items_before(_field(body, "previous_response_id")), *_items(body)]
@@ -203,7 +204,7 @@ def _field(body: Mapping[str, Any], key: str) -> Field:
 def _given(body: Mapping[str, Any], key: str) -> Field:
     field = _field(body, key)
     if field.value is None:
-        field.fail("is missing", "give what the model is to answer")
+        field.fail("is missing", "give the input of the model")
     return field
 
 
@@ -222,10 +223,10 @@ def _flag(field: Field, *, default: bool = False) -> bool:
 
 
 def _count(body: Mapping[str, Any], *keys: str) -> int | None:
-    """The first of these limits that is given."""
+    """Return the first of these limits that is given."""
     given = (_field(body, key) for key in keys if body.get(key) is not None)
     for field in given:
         if type(field.value) is not int or field.value < 1:
-            field.fail("is no number of tokens", "give an integer from 1 on")
+            field.fail("is not a number of tokens", "give an integer of at least 1")
         return int(field.value)
     return None

@@ -1,4 +1,4 @@
-"""Running an app: uvicorn, which at its end closes the streams that are open."""
+"""The server of an app: uvicorn, which closes open streams when it stops."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ if TYPE_CHECKING:
 
     from starlette.applications import Starlette
 
-# For what is being answered when the server is told to stop, in seconds.
+# Seconds for requests that are still running when the server stops.
 _STOP_WITHIN = 5
 
 
 class Server(uvicorn.Server):
     """A server that does not wait for its streams.
 
-    Uvicorn would wait until each stream is over, or cancel it with a traceback. With its connection
-    closed, a stream ends as it does when the client goes away.
+    Uvicorn would wait until each stream ends, or cancel it with a traceback. When its connection is
+    closed, a stream ends as if the client had disconnected.
     """
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Close the connections, then do what there is to do."""
+        """Close the connections, then shut down."""
         for connection in list(self.server_state.connections):
             connection.transport.close()
         await super().shutdown(sockets)
 
 
 def make_server(app: Starlette) -> Server:
-    """A server of an app: `make_server(app).run(sockets=[listening])`. It logs what goes wrong.
+    """Return a server of an app, which logs errors: `make_server(app).run(sockets=[listening])`.
 
     Raises:
-        TypeError: the app is not callable.
+        TypeError: if the app is not callable.
     """
     if not callable(app):
         raise TypeError(f"app: {app!r} is not an ASGI app; give one, as create_app returns it")

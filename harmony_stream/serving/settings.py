@@ -1,4 +1,4 @@
-"""How the backend answers: every setting is checked when it is given, not at the first request."""
+"""Settings of the backend, which are checked when they are passed, not at the first request."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 REASONING_KEYS: tuple[ReasoningKey, ...] = ("reasoning", "reasoning_content", "both", None)
 
-# With how many arguments each function is called.
+# The number of arguments with which each function is called.
 _ARGUMENTS = {"date": 0, "on_problem": 1, "ids": 1, "clock": 0}
 
 
@@ -49,11 +49,11 @@ def _check_seconds(_: Settings, attribute: attrs.Attribute[Any], value: object) 
         raise ValueError(sentence)
 
 
-_LONGEST = 1e9  # thirty years; a timer overflows at some time
+_LONGEST = 1e9  # thirty years; timers overflow at longer times
 
 
 def _check_function(_: Settings, attribute: attrs.Attribute[Any], value: object) -> None:
-    """Refuse what cannot be called with the arguments that it will get, or would be awaited."""
+    """Refuse a value that is not callable with its arguments, or whose result would be awaited."""
     place = f"Settings.{attribute.name}: {value!r}"
     count = _ARGUMENTS[attribute.name]
     if not callable(value) or any(map(_is_not_plain, (value, type(value).__call__))):
@@ -63,7 +63,7 @@ def _check_function(_: Settings, attribute: attrs.Attribute[Any], value: object)
 
 
 def _is_not_plain(function: object) -> bool:
-    """Whether a call gives something to be awaited or iterated, in place of a result."""
+    """Return whether a call returns an awaitable or an iterator instead of a result."""
     checks = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
     return any(check(function) for check in checks)
 
@@ -71,7 +71,7 @@ def _is_not_plain(function: object) -> bool:
 def _takes(function: Callable[..., Any], count: int) -> bool:
     try:
         inspect.signature(function).bind(*range(count))
-    except ValueError:  # a builtin that does not say what it takes
+    except ValueError:  # a builtin without a signature
         return True
     except TypeError:
         return False
@@ -94,7 +94,7 @@ def _refuse_other_than_date(place: str, value: object) -> None:
 
 
 def _is_date(text: str) -> bool:
-    """Whether this is a date as the format guide, "System message format", has it."""
+    """Return whether this is a date as in the format guide, "System message format"."""
     try:
         return calendar_date.fromisoformat(text).isoformat() == text
     except ValueError:
@@ -106,21 +106,21 @@ def _is_date(text: str) -> bool:
 
 @attrs.frozen
 class Settings:
-    """How the backend answers.
+    """Settings of the backend.
 
     Attributes:
         reasoning_key: the key of reasoning in Chat Completions; see `ChatCompletionStream`. None
-            hides reasoning at every address: Chat Completions, Responses, `/events` and the page.
-        date: the current date that the model is told, such as `2025-06-28`; or a function that
-            returns it, called for each request. None tells it none.
-        keep_alive: a stream without news sends a comment after so many seconds, and again.
-        on_problem: called with what breaks the format in a completion. It belongs to the server,
-            and so it is told of hidden reasoning too.
+            hides reasoning on every route: Chat Completions, Responses, `/events` and the page.
+        date: the date given to the model, such as `2025-06-28`, or a function that returns it,
+            called for each request. None gives no date.
+        keep_alive: seconds without a chunk after which a stream sends a comment, repeatedly.
+        on_problem: a function that is called with each problem of a completion. It runs in the
+            server, and so it also receives hidden reasoning.
         ids, clock: see `StreamOptions` of the adapters.
-        page: whether the page and `/events` exist. None: only if the engine replays recordings.
+        page: true if the page and `/events` exist. None: only if the engine replays recordings.
 
     Raises:
-        TypeError, ValueError: names the setting that cannot be used.
+        TypeError, ValueError: if a setting is not valid. The error names the setting.
 
     >>> Settings(date="2025-06-28").today()
     '2025-06-28'
@@ -143,14 +143,14 @@ for example
 
     @property
     def hides_reasoning(self) -> bool:
-        """Whether no client may see reasoning."""
+        """True if reasoning is hidden from all clients."""
         return self.reasoning_key is None
 
     def today(self) -> str | None:
-        """The date that the model is told now.
+        """Return the date given to the model now.
 
         Raises:
-            TypeError, ValueError: what the function `date` returns is not one.
+            TypeError, ValueError: if the function `date` does not return a date.
         """
         if not callable(self.date):
             return self.date
@@ -159,10 +159,10 @@ for example
         return found
 
     def now(self) -> int:
-        """Whole seconds since the epoch.
+        """Return whole seconds since the epoch.
 
         Raises:
-            TypeError: what the function `clock` returns is not a number.
+            TypeError: if the function `clock` does not return a number.
         """
         found = self.clock()
         if not (isinstance(found, int | float) and math.isfinite(found)):

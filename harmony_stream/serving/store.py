@@ -1,4 +1,4 @@
-"""Responses that later requests go on from: what `previous_response_id` refers to."""
+"""Responses that later requests continue: those that `previous_response_id` refers to."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ class ResponseStore:
         self._items: dict[str, list[Any]] = {}
 
     def keep(self, identity: str, items: list[Any]) -> None:
-        """Keep the items of a response; the oldest one goes if there are too many."""
+        """Keep the items of a response, and drop the oldest response if there are too many."""
         self._items[identity] = items
         if len(self._items) > self._most:
             del self._items[next(iter(self._items))]
 
     def items_of(self, identity: str) -> list[Any]:
-        """The items of a response.
+        """Return the items of a response.
 
         Raises:
-            RequestError: it is not there, or not any more.
+            RequestError: if the response does not exist or was dropped.
         """
         if identity not in self._items:
             raise RequestError(
@@ -46,9 +46,9 @@ class ResponseStore:
         return self._items[identity]
 
     def items_before(self, identity: Field) -> list[Any]:
-        """The items of the response that a request goes on from; none if it begins anew.
+        """Return the items of the response that a request continues, or `[]` if it continues none.
 
         Raises:
-            HarmonyError: there is no such response.
+            HarmonyError: if the response does not exist.
         """
         return [] if identity.value is None else self.items_of(identity.text())

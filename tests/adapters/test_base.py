@@ -304,7 +304,7 @@ def test_a_resolved_name_is_reported_with_both_names():
     run(stream, events_of("<|channel|>commentary to=functions.shelljson<|message|>{}<|call|>"))
     [problem] = problems
     assert problem.message == (
-        "the recipient 'functions.shelljson', at positions 0 to 9, is taken for the declared "
+        "the recipient 'functions.shelljson', at positions 0 to 9, is resolved to the declared "
         "'shell'"
     )
 

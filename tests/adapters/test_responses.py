@@ -156,7 +156,7 @@ TURNS = {
         browse("search", '{"query": "\\ud800"}'),
         [search({"type": "search", "query": '{"query": "\\ud800"}'})],
     ),
-    "a search that is no object": Turn(
+    "a search that is not an object": Turn(
         browse("search", "[1]"), [search({"type": "search", "query": "[1]"})]
     ),
     "a search without a query": Turn(

@@ -157,7 +157,7 @@ def test_a_recording_that_is_not_served_as_a_whole_is_reported(log, served, caps
     serve.run(arguments(log, "--port", 0))
     complaint = capsys.readouterr().err
     assert complaint.startswith(f"harmony-stream: {log}: ")
-    assert complaint.endswith("is in no turn: it is never served\n")
+    assert complaint.endswith("is not in a turn: it is never served\n")
 
 
 def test_an_address_of_ipv6_is_written_in_brackets(log, served, capsys):

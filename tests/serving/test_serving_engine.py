@@ -176,7 +176,10 @@ def plain(self, prompt):
 
 
 NO_ENGINES = {
-    "a coroutine": (engine_with(sample=whole), "engine.sample gives no asynchronous iterator"),
+    "a coroutine": (
+        engine_with(sample=whole),
+        "engine.sample does not return an asynchronous iterator",
+    ),
     "a plain generator": (engine_with(sample=plain), "make it an asynchronous generator"),
     "a name": ("gpt-oss-20b", "engine: 'gpt-oss-20b' has no models"),
     "a class": (Engine, "is a class, not an object"),

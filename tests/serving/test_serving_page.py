@@ -95,14 +95,14 @@ def test_the_page_lists_the_recordings_and_waits(shown):
     page = shown("")
     options = re.findall("<option[^>]*>(.*?)</option>", page)
     assert options == ["call", "broken", "exact", "huge"]
-    assert status_of(page) == "Choose a recording, and play it."
+    assert status_of(page) == "Choose a recording and play it."
 
 
 @needs_browser
-def test_the_page_shows_thinking_preamble_and_call(shown):
+def test_the_page_shows_reasoning_preamble_and_call(shown):
     page = shown("?model=call")
     assert cards(page) == [
-        ("analysis", ["thinking", "on", "analysis", "end", "The", "table", "says", "it."]),
+        ("analysis", ["reasoning", "on", "analysis", "end", "The", "table", "says", "it."]),
         ("commentary", ["preamble", "on", "commentary", "end", "I'll", "look."]),
         (
             "call",
@@ -164,7 +164,7 @@ def test_the_page_shows_no_reasoning_where_it_is_hidden(tmp_path):
 @needs_browser
 def test_the_page_says_that_the_server_has_refused(shown):
     page = shown("?model=call&speed=-1")
-    assert status_of(page) == "The server has refused, or gone away."
+    assert status_of(page) == "The server refused the request or closed the connection."
 
 
 @needs_browser

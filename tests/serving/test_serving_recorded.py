@@ -249,7 +249,7 @@ def test_text_that_is_never_served_is_reported(log):
     path, reports = log("log.jsonl", FOUR, STRAY), []
     assert texts(load_recordings([path], report=reports.append))["log"] == ["4", "4", "6"]
     assert [str(report) for report in reports] == [
-        f"{path}: line 2: the text at positions {PLACE} is in no turn: it is never served"
+        f"{path}: line 2: the text at positions {PLACE} is not in a turn: it is never served"
     ]
     with pytest.warns(LogWarning, match="never served"):
         load_recordings([path])

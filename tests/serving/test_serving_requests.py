@@ -89,10 +89,10 @@ def test_a_model_that_is_not_there_is_not_found(backend, streams):
         (b'{"temperature": NaN}', "not JSON"),
         (b'{"model": "\\ud800"}', "not JSON"),
         (b"[" * 100_000, "not JSON"),
-        (b"[]", "no JSON object"),
+        (b"[]", "is not a JSON object"),
     ],
 )
-def test_a_body_that_is_no_json_object_is_refused(refusal, path, body, words):
+def test_a_body_that_is_not_a_json_object_is_refused(refusal, path, body, words):
     error = refusal("POST", path, 400, content=body)
     assert words in error["message"]
     assert error["type"] == "invalid_request_error"

@@ -77,7 +77,7 @@ def test_a_chat_stream_tells_usage_if_it_is_asked_to(backend, wanted):
     assert (chunks[-1].usage is not None) is bool(wanted)
 
 
-def test_the_thinking_of_finished_turns_is_no_part_of_the_prompt(backend):
+def test_the_reasoning_of_finished_turns_is_not_part_of_the_prompt(backend):
     answered = [
         {"role": "user", "content": "When?"},
         {"role": "assistant", "reasoning": "Look it up.", "content": "At noon."},

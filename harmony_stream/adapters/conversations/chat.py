@@ -1,7 +1,7 @@
 """Messages of the Chat Completions API as a conversation.
 
-Source: `openai.types.chat.ChatCompletionMessageParam`, and the names that servers have for the
-chain of thought. The way back of `harmony_stream.adapters.chat_completions`.
+Source: `openai.types.chat.ChatCompletionMessageParam`, and the names that servers use for the
+reasoning. It is the inverse of `harmony_stream.adapters.chat_completions`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _REASONING = ("reasoning", "reasoning_content", "thinking")
 # OpenRouter and LiteLLM write these beside the text.
 _REASONING_IN_PARTS = ("reasoning_details", "thinking_blocks")
 
-# Fields whose content harmony cannot hold, and what to do about it.
+# Fields whose content harmony cannot express, and the remedy for each.
 _NOT_HELD = {
     "audio": "give its transcript as content",
     "function_call": "give it in tool_calls",
@@ -53,21 +53,22 @@ def conversation_from_chat(
     reasoning_effort: str | None = None,
     date: str | None = None,
 ) -> Conversation:
-    """The conversation that a request to the Chat Completions API describes.
+    """Return the conversation that a request to the Chat Completions API describes.
 
-    A system message opens it, then one developer message with instructions, functions and response
-    format, if there are any. An assistant's message becomes its reasoning on `analysis`, then its
-    content on `final` (on `commentary`, as a preamble, if it comes with calls), then its calls.
+    It begins with a system message, then one developer message with instructions, functions and
+    response format, if there are any. A message of the assistant becomes its reasoning on
+    `analysis`, then its content on `final`, then its calls. Content beside calls is a preamble, on
+    `commentary`.
 
     Args:
-        messages: of the roles `system`, `developer`, `user`, `assistant` and `tool`.
-        tools: the functions, as the API takes them.
-        response_format: of type `text`, `json_object` or `json_schema`.
+        messages: messages of the roles `system`, `developer`, `user`, `assistant` and `tool`.
+        tools: the functions, as the API expects them.
+        response_format: a format of type `text`, `json_object` or `json_schema`.
         reasoning_effort: `low`, `medium` or `high`; `minimal` is low and `xhigh` high.
-        date: what the model takes for the current date, such as `2025-06-28`; None tells it none.
+        date: the date given to the model, such as `2025-06-28`, or None.
 
     Raises:
-        ConversationError: something has no place in a conversation; it names the message.
+        ConversationError: if a conversation cannot express a value. The error names the message.
 
     >>> conversation = conversation_from_chat([
     ...     {"role": "system", "content": "Be brief."},
@@ -110,7 +111,7 @@ class _Reader:
 
     def read(self, message: Field) -> list[Message]:
         roles = [role.value for role in Role]
-        role = message["role"].one_of(roles, "give one of them; results of functions are tool's")
+        role = message["role"].one_of(roles, "give one of them; tool results have role tool")
         _refuse_what_is_not_held(message, role)
         if role == "assistant":
             return _named(message, self._assistant(message))
@@ -129,11 +130,11 @@ class _Reader:
         content = _answer(message, content_text if is_parsed else answer_text)
         calls = [self._call(call) for call in message["tool_calls"].each()]
         found = [said(Role.ASSISTANT, reasoning, "analysis")] if reasoning else []
-        # Beside reasoning or calls, "" says nothing; alone it is an answer that is empty.
+        # Beside reasoning or calls, "" means nothing; alone it is an empty answer.
         if content or (content is not None and not found and not calls):
             found.append(said(Role.ASSISTANT, content, "commentary" if calls else "final"))
         if not (found or calls):
-            message["content"].fail("is all there is", "give content, reasoning or tool calls")
+            message["content"].fail("is not enough", "give content, reasoning or tool calls")
         return found + calls
 
     def _call(self, call: Field) -> Message:
@@ -145,7 +146,7 @@ class _Reader:
         return called(recipient, json_text(function["arguments"]), "commentary", JSON)
 
     def _author(self, message: Field) -> str:
-        """Who answers: found by the id of the call, or by name where there is none."""
+        """Return the tool of the result, by the id of its call, or by name if there is no id."""
         identity, name = message["tool_call_id"], message["name"]
         named = None if name.value is None else self._calls.recipient(name)
         if identity.value in (None, ""):
@@ -166,26 +167,26 @@ def _refuse_what_is_not_held(message: Field, role: str) -> None:
 
 
 def _reasoning(message: Field) -> str:
-    """The chain of thought, which may stand under several names, but must be one."""
+    """Return the reasoning, which may be under several names but must be the same under each."""
     fields = [message[key] for key in _REASONING if message[key].optional_text()]
     for key in () if fields else _REASONING_IN_PARTS:
         if message[key].value:
             message[key].fail("is not read", "give its text as reasoning")
     for other in fields[1:]:
         if other.value != fields[0].value:
-            other.fail(f"differs from {fields[0].path}", "give one chain of thought")
+            other.fail(f"differs from {fields[0].path}", "give one text of reasoning")
     return fields[0].text() if fields else ""
 
 
 def _answer(message: Field, read: Callable[[Field], str]) -> str | None:
-    """Content and refusal, which the user saw both; None if there is neither."""
+    """Return content and refusal, since the user saw both, or None if there is neither."""
     texts = [read(field) for key in ("content", "refusal")
              if (field := message[key]).value is not None]  # fmt: skip
     return "".join(texts) if texts else None
 
 
 def _named(message: Field, made: list[Message]) -> list[Message]:
-    """The messages by the participant of that name, if it has one; it is written `role:name`."""
+    """Return the messages with the participant's name as their author, written `role:name`."""
     if message["name"].value is not None:
         for each in made:
             each.author.name = message["name"].word()

@@ -1,4 +1,4 @@
-"""What conversations from both APIs share: texts, messages, calls, and the opening.
+"""Parts that conversations from both APIs share: texts, messages, calls, and the opening.
 
 Format guide, "System message format", "Developer message format" and "Function calling".
 """
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 JSON = f"{CONSTRAIN_MARKER}json"
 
-# The model knows three efforts. It cannot be told not to think, so `none` is refused.
+# The model has three efforts. Its reasoning cannot be switched off, so `none` is refused.
 _EFFORTS = {
     "minimal": ReasoningEffort.LOW,
     "low": ReasoningEffort.LOW,
@@ -42,7 +42,7 @@ _EFFORTS = {
     "xhigh": ReasoningEffort.HIGH,
 }
 
-# The parts that are text, and the key of the text in each.
+# The types of part that hold text, and the key of the text in each.
 _TEXT_PARTS = {
     "text": "text",
     "input_text": "text",
@@ -53,7 +53,7 @@ _TEXT_PARTS = {
 # A name with a namespace: `browser.search`.
 _HAS_NAMESPACE = re.compile(r"[\w-]+\..+")
 
-# How a completion begins that no server has parsed.
+# The beginning of a completion that a server did not parse.
 _MARKUP = re.compile(r"\s*(<\|start\|>assistant)?<\|channel\|>[^\n]*?<\|message\|>")
 
 
@@ -61,7 +61,7 @@ _MARKUP = re.compile(r"\s*(<\|start\|>assistant)?<\|channel\|>[^\n]*?<\|message\
 
 
 def content_text(content: Field) -> str:
-    """The text of content: a string, or parts, which are joined as they are.
+    """Return the text of content, which is a string, or parts that are joined unchanged.
 
     >>> parts = [{"type": "text", "text": "Low "}, {"type": "text", "text": "tide"}]
     >>> from harmony_stream.adapters.conversations.fields import Field
@@ -81,7 +81,7 @@ def _part_text(part: Field) -> str:
 
 
 def answer_text(content: Field) -> str:
-    """The text of the assistant's content, which must not be a completion that was not parsed."""
+    """Return the text of the assistant's content, which must not be an unparsed completion."""
     text = content_text(content)
     if _MARKUP.match(text):
         reason = "is a completion in harmony's own markup"
@@ -90,12 +90,12 @@ def answer_text(content: Field) -> str:
 
 
 def compact_json(value: object) -> str:
-    """JSON as the model mostly writes it, and as the format guide has it: without spaces."""
+    """Return JSON without spaces, as in the format guide and in most of the model's output."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def json_text(value: Field) -> str:
-    """A string as it is; an object as JSON, once.
+    """Return a string unchanged, and an object as JSON.
 
     >>> from harmony_stream.adapters.conversations.fields import Field
     >>> json_text(Field({"city": "Łódź"}, "arguments")), json_text(Field('"as it is"', "arguments"))
@@ -115,26 +115,26 @@ def json_text(value: Field) -> str:
 
 
 def said(role: Role, text: str, channel: str | None = None) -> Message:
-    """A message to nobody in particular."""
+    """Return a message without a recipient."""
     return Message(author=Author(role=role), content=[TextContent(text=text)], channel=channel)
 
 
 def called(recipient: str, text: str, channel: str, content_type: str | None) -> Message:
-    """A call of the assistant. Format guide, "Receiving tool calls"."""
+    """Return a tool call of the assistant. Format guide, "Receiving tool calls"."""
     message = said(Role.ASSISTANT, text, channel)
     message.recipient, message.content_type = recipient, content_type
     return message
 
 
 def returned(tool: str, text: str, channel: str) -> Message:
-    """What a tool answered. Format guide, "Handling tool calls"."""
+    """Return a tool result. Format guide, "Handling tool calls"."""
     message = said(Role.TOOL, text, channel).with_recipient("assistant")
     message.author.name = tool
     return message
 
 
 def instructed(text: str) -> list[Message]:
-    """Instructions, from whatever role; an empty text gives none."""
+    """Return instructions from any role as a message; an empty text gives none."""
     instructions = DeveloperContent(instructions=text)
     return [Message.from_role_and_content(Role.DEVELOPER, instructions)] if text else []
 
@@ -143,7 +143,7 @@ def instructed(text: str) -> list[Message]:
 
 
 class Calls:
-    """The calls made so far, so that results can be told whose they are.
+    """The calls made so far, which match results to their calls.
 
     Args:
         declared: names of the functions that the request declares.
@@ -161,19 +161,20 @@ class Calls:
         self._cut_off: set[str] = set()
 
     def recipient(self, name: Field) -> str:
-        """Whom a call of this name goes to; a namespace is kept, unless a function has the name.
+        """Return the recipient of a call of this name.
 
-        It is the way back of `harmony_stream.adapters.routing.tool_route`.
+        A namespace is kept unless a function has the name. It is the inverse of
+        `harmony_stream.adapters.routing.tool_route`.
         """
         word = name.word()
         if not bare_name(word):
-            name.fail("names no function", "give the function's name")
+            name.fail("does not name a function", "give the function's name")
         if word not in self._declared and _HAS_NAMESPACE.fullmatch(word):
             return word
         return f"{FUNCTIONS}.{word}"
 
     def open(self, identity: Field, recipient: str) -> None:
-        """Note a call; one without an id cannot be answered by id."""
+        """Note a call. A call without an id cannot be answered by id."""
         if not (found := identity.optional_text()):
             return
         if found in self._open:
@@ -186,7 +187,7 @@ class Calls:
         self._cut_off.add(identity.optional_text())
 
     def answer(self, identity: Field) -> str:
-        """The recipient of the call that is answered."""
+        """Return the recipient of the call that is answered."""
         found = identity.text()
         if found in self._cut_off:
             identity.fail("is the id of a call that was cut off", "leave out the result")
@@ -195,7 +196,7 @@ class Calls:
             remedy = (
                 f"put the call before its result, or leave out the result (ids so far: {known})"
             )
-            identity.fail("is the id of no earlier call", remedy)
+            identity.fail("is not the id of an earlier call", remedy)
         if found not in self._open:
             identity.fail("is answered already", "give one result for each call")
         self._open.remove(found)
@@ -206,7 +207,7 @@ class Calls:
 
 
 def effort_of(effort: Field) -> ReasoningEffort:
-    """How long to think; medium if the request does not say, as in openai_harmony.
+    """Return the reasoning effort, or medium if the request has none, as in openai_harmony.
 
     >>> from harmony_stream.adapters.conversations.fields import Field
     >>> effort_of(Field("minimal", "reasoning_effort"))
@@ -216,13 +217,13 @@ def effort_of(effort: Field) -> ReasoningEffort:
         return ReasoningEffort.MEDIUM
     word = effort.text().lower()
     if word == "none":
-        effort.fail("cannot be had: gpt-oss always reasons", "give low, or drop the reasoning")
+        effort.fail("is not available: gpt-oss always reasons", "give low, or drop the reasoning")
     lowered = attrs.evolve(effort, value=word)
     return _EFFORTS[lowered.one_of(_EFFORTS, "give low, medium or high")]
 
 
 def functions_of(functions: Iterable[Field]) -> list[ToolDescription]:
-    """The functions that the request declares. Format guide, "Defining available tools"."""
+    """Return the functions that the request declares. Format guide, "Defining available tools"."""
     found: dict[str, ToolDescription] = {}
     for function in functions:
         name, parameters = function["name"].word(), function["parameters"]
@@ -238,19 +239,19 @@ def functions_of(functions: Iterable[Field]) -> list[ToolDescription]:
 
 def _schema(schema: Field) -> dict[str, Any]:
     if not isinstance(schema.value, Mapping):
-        schema.fail("is no JSON schema", "give a dict")
+        schema.fail("is not a JSON schema", "give a dict")
     return dict(schema.value)
 
 
 def developer_of(
     functions: list[ToolDescription], form: Field, holder: str | None
 ) -> DeveloperContent:
-    """Functions and the format of the answer. Format guide, "Structured output".
+    """Return functions and the format of the answer. Format guide, "Structured output".
 
     Args:
-        functions: that the request declares.
+        functions: the functions that the request declares.
         form: the request's format; its value is None if it has none.
-        holder: the key under which name and schema stand; None if they stand in the format.
+        holder: the key of the object with name and schema; None if they are in the format itself.
     """
     content = DeveloperContent()
     if functions:
@@ -271,10 +272,10 @@ def developer_of(
 def assembled(
     system: SystemContent, developer: DeveloperContent, messages: Iterable[Message]
 ) -> Conversation:
-    """The conversation: the system message, the developer message, and what follows.
+    """Return the conversation: the system message, the developer message, and the others.
 
-    Instructions that stand together become one message; the first of them takes the tools and the
-    formats. Later ones stay where they are: they hold from there on.
+    Adjacent instructions become one message, and the first one gets the tools and the formats.
+    Later instructions stay in their place, since they apply from there on.
     """
     joined = list(_joined(messages))
     if joined and joined[0].author.role is Role.DEVELOPER:
@@ -286,7 +287,7 @@ def assembled(
 
 
 def _joined(messages: Iterable[Message]) -> Iterator[Message]:
-    """The messages, of which those with instructions that follow each other are one."""
+    """Yield the messages, with adjacent instructions joined into one."""
     texts: list[str] = []
     for message in messages:
         if message.author.role is Role.DEVELOPER:

@@ -1,7 +1,7 @@
 """Input items of the Responses API as a conversation.
 
-Source: `openai.types.responses.ResponseInputItemParam`. The way back of
-`harmony_stream.adapters.responses`: each kind of item stands in a table with what reads it.
+Source: `openai.types.responses.ResponseInputItemParam`. It is the inverse of
+`harmony_stream.adapters.responses`. A table holds each kind of item with the method that reads it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _ROLES = ("user", "assistant", "system", "developer")
 # `phase` of an assistant's message: exactly harmony's two visible channels.
 _CHANNELS = {"commentary": "commentary", "final_answer": "final"}
 
-# The API's names for the built-in tools, and what adds them to the system message.
+# The API's names for the built-in tools, and the methods that add them to the system message.
 _BUILT_IN: dict[str, Callable[[SystemContent], SystemContent]] = {
     "web_search": SystemContent.with_browser_tool,
     "web_search_preview": SystemContent.with_browser_tool,
@@ -54,7 +54,7 @@ _ACTIONS = {
     "find": ("find", ("pattern", "url")),
 }
 
-# Calls, and the status that says that one was cut off. Searches know no `incomplete`.
+# Calls, and the status of one that was cut off. Searches do not have the status `incomplete`.
 _CUT_OFF = {
     "function_call": ("incomplete",),
     "custom_tool_call": ("incomplete",),
@@ -76,26 +76,27 @@ def conversation_from_responses(
     date: str | None = None,
     on_left_out: Callable[[ConversationError], None] | None = None,
 ) -> Conversation:
-    """The conversation that a request to the Responses API describes.
+    """Return the conversation that a request to the Responses API describes.
 
-    Each item becomes a message: `message` (an assistant's goes to `final`, or where its `phase`
-    says), `reasoning`, `function_call`, `custom_tool_call` and their outputs. The items of tools
-    that the server runs, `code_interpreter_call`, `web_search_call` and `mcp_call`, become the
-    call, and the result as far as they hold it. A call that was cut off, as `ResponseStream` gives
-    it, is left out: a prompt would show it as if it had been made.
+    Each item becomes a message: `message`, `reasoning`, `function_call`, `custom_tool_call` and
+    their outputs. A `message` of the assistant goes to `final`, unless its `phase` names another
+    channel. The items of tools that the server runs (`code_interpreter_call`, `web_search_call` and
+    `mcp_call`) become the call, and the result if they hold it. A truncated call, which
+    `ResponseStream` sends, is left out: a prompt would show it as if it had been made.
 
     Args:
-        input_items: what the API calls `input`: the user's text, or items.
-        instructions: they come before those of the items.
+        input_items: the API's `input`, which is the user's text, or items.
+        instructions: instructions that come before those of the items.
         tools: functions; `web_search` (`web_search_preview`) is the built-in browser, and
             `code_interpreter` the built-in Python.
-        text: with `format`, of type `text`, `json_object` or `json_schema`.
-        reasoning: with `effort`: `low`, `medium` or `high`; `minimal` is low and `xhigh` high.
-        date: what the model takes for the current date, such as `2025-06-28`; None tells it none.
-        on_left_out: called for each call that is left out.
+        text: an object with `format`, of type `text`, `json_object` or `json_schema`.
+        reasoning: an object with `effort`: `low`, `medium` or `high`; `minimal` is low and `xhigh`
+            high.
+        date: the date given to the model, such as `2025-06-28`, or None.
+        on_left_out: a function that is called for each call that is left out.
 
     Raises:
-        ConversationError: something has no place in a conversation; it names the item.
+        ConversationError: if a conversation cannot express a value. The error names the item.
 
     >>> conversation = conversation_from_responses([
     ...     {"role": "user", "content": "Tide at Oban?"},
@@ -123,7 +124,7 @@ def _effort(reasoning: Field) -> ReasoningEffort:
 
 
 def _is_function(system: SystemContent, tool: Field) -> bool:
-    """Whether the tool is a function; a built-in one is added to the system message."""
+    """Return whether the tool is a function; a built-in one is added to the system message."""
     kind = tool["type"].one_of(("function", *_BUILT_IN), "declare it as a function")
     if kind in _BUILT_IN:
         _BUILT_IN[kind](system)
@@ -134,7 +135,7 @@ def _format(text: Field) -> Field:
     if text.value is None:
         return text
     if text["verbosity"].value not in (None, "medium"):
-        text["verbosity"].fail("is nothing that gpt-oss knows", "say it in the instructions")
+        text["verbosity"].fail("is not supported by gpt-oss", "put it in the instructions")
     return text["format"]
 
 
@@ -178,7 +179,7 @@ class _Reader:
         return read(item)
 
     def _leave_out(self, item: Field) -> list[Message]:
-        """A call that was cut off must not stand in a prompt as if it had been made."""
+        """Leave out a truncated call, which a prompt would show as if it had been made."""
         self._calls.leave_out(item["call_id"])
         if self._on_left_out is not None:
             reason = "says that the call was cut off"
@@ -190,14 +191,14 @@ class _Reader:
     def _message(self, item: Field) -> list[Message]:
         role = item["role"].one_of(_ROLES, "give one of them")
         if role == "assistant":
-            # Only what was parsed has a phase.
+            # Only parsed completions have a phase.
             read = answer_text if item["phase"].value is None else content_text
             return [said(Role.ASSISTANT, read(item["content"]), _channel(item["phase"]))]
         text = content_text(item["content"])
         return [said(Role.USER, text)] if role == "user" else instructed(text)
 
     def _reasoning(self, item: Field) -> list[Message]:
-        """One message; an item without content has its summary, one without any text is none."""
+        """Return one message with the content or else the summary, or none if there is no text."""
         parts = item["content"].each() or item["summary"].each()
         text = "\n".join(part["text"].text() for part in parts)
         if not text and item["encrypted_content"].value:
@@ -230,11 +231,11 @@ class _Reader:
         return messages
 
     def _web_search(self, item: Field) -> list[Message]:
-        """The call alone: the API's item does not hold what was found."""
+        """Return the call alone, since the API's item does not hold the search results."""
         action = item["action"]
         function, keys = _ACTIONS[action["type"].one_of(_ACTIONS, "leave the item out")]
         if action["queries"].value not in (None, [], [action["query"].value]):
-            action["queries"].fail("are several", "give one item for each query")
+            action["queries"].fail("are more than one", "give one item for each query")
         arguments: dict[str, Any] = {}
         for key in keys:
             text = action[key].text()
@@ -261,13 +262,13 @@ def _log(output: Field) -> str:
 
 
 def _page(url: str) -> dict[str, Any]:
-    """The page that an address names: `cursor:NUMBER` is an earlier result, -1 the last.
+    """Return the page that an address names: `cursor:NUMBER` is an earlier result, -1 the last.
 
     >>> _page("cursor:2"), _page("cursor:-1"), _page("https://tides.example")
     ({'cursor': 2}, {}, {'id': 'https://tides.example'})
     """
     cursor = url.removeprefix("cursor:")
-    # More digits than any page needs, and than Python reads, are no number.
+    # Python refuses to read very many digits, and no page number needs them.
     if cursor == url or not _CURSOR.fullmatch(cursor):
         return {"id": url}
     return {} if cursor == "-1" else {"cursor": int(cursor)}
