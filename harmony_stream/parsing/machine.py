@@ -22,7 +22,7 @@ from harmony_stream.parsing.states import (
     State,
     TokenKind,
 )
-from harmony_stream.parsing.utf8_buffer import Utf8Buffer
+from harmony_stream.parsing.utf8_buffer import Utf8Buffer, unfinished_bytes
 from harmony_stream.values.events import (
     ContentDelta,
     EndKind,
@@ -353,7 +353,15 @@ class Machine:
         return [MessageStart(self.header, self.index, 0, 0)]
 
     def _delta_of(self, piece: Piece, cell: Cell) -> list[Event]:
-        return self.delta(piece.data, piece.start, piece.stop)
+        if not isinstance(piece.item, bytes):
+            return self.delta(piece.data, piece.start, piece.stop)
+        # Where marked text is cut must not matter: each byte has a place of its own.
+        width = len(piece.data) - unfinished_bytes(piece.data)
+        events = self.delta(piece.data[:width], piece.start, piece.start + width) if width else []
+        for place in range(width, len(piece.data)):
+            start = piece.start + place
+            events += self.delta(piece.data[place : place + 1], start, start + 1)
+        return join_deltas(events)
 
     def delta(self, data: bytes, start: int, stop: int) -> list[Event]:
         """Emit the characters that are whole."""

@@ -18,6 +18,7 @@ from harmony_stream.parsing.items import Item, Piece, piece_of
 from harmony_stream.parsing.machine import CONTENT, Machine
 from harmony_stream.parsing.marked_text import MarkedText
 from harmony_stream.parsing.states import State, TokenKind
+from harmony_stream.parsing.utf8_buffer import unfinished_bytes
 from harmony_stream.values.events import (
     ContentDelta,
     Event,
@@ -388,7 +389,11 @@ class EventParser:
             if self._parts and datas[done] is not None:
                 stop = _index_of_none(datas, done)
                 data = b"".join(datas[done:stop])  # type: ignore[arg-type]
-                extend_joining(events, self._feed_content(data, stop - done))
+                # Most runs end with ASCII; else it takes 250 ns to know that no character is open.
+                if data[-1] < 0x80 or not unfinished_bytes(data):
+                    extend_joining(events, self._feed_content(data, stop - done))
+                else:
+                    self._feed_unfinished(datas[done:stop], data, events)  # type: ignore[arg-type]
                 done = stop
             elif start := self._start_as_before(ids, done):
                 events.append(start)
@@ -397,6 +402,22 @@ class EventParser:
                 step = self._feed_item(operator.index(ids[done]), 1)
                 extend_joining(events, self._checked(events, step))
                 done += 1
+
+    def _feed_unfinished(self, datas: tuple[bytes, ...], data: bytes, events: list[Event]) -> None:
+        """Take a run of content that ends inside a character.
+
+        The last tokens, which finish no character, are not part of the text before them: if nothing
+        finishes it, U+FFFD has their span.
+        """
+        whole, left = len(datas), unfinished_bytes(data)
+        while whole and len(datas[whole - 1]) <= left:
+            whole -= 1
+            left -= len(datas[whole])
+        if whole:
+            head = b"".join(datas[:whole])
+            extend_joining(events, self._feed_content(head, whole))
+        for part in datas[whole:]:
+            extend_joining(events, self._feed_content(part, 1))
 
     def _start_as_before(self, ids: list[int], first: int) -> MessageStart | None:
         """Start a message whose whole header is in the block, provided that it has no fault."""

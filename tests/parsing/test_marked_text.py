@@ -110,8 +110,8 @@ def test_text_that_is_held_back_to_the_end_is_content():
 
 def test_a_delta_of_bytes_holds_back_half_a_character():
     assert events_of_chunks(b"<|message|>a\xc3", b"\xbc", b"\xf0<|end|>") == [
-        ["start assistant 0:11", "'a' 11:13"],
-        ["'ü' 13:14"],
+        ["start assistant 0:11", "'a' 11:12"],
+        ["'ü' 12:14"],
         ["'\ufffd' 14:15", "end complete 15:22"],
         [],
     ]

@@ -9,6 +9,8 @@ from functools import partial
 
 import numpy
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from strategies import (
     RESERVED,
     SPECIAL,
@@ -16,6 +18,7 @@ from strategies import (
     VOCABULARY,
     described,
     events_of,
+    examples,
     faults_of,
     feed_all,
     messages_of,
@@ -93,6 +96,54 @@ def test_feed_many_takes_tokens_that_were_never_seen_before():
     parser = EventParser(vocabulary=vocabulary)
     events = parser.feed_many([*ANSWER[:5], 2**70, UNKNOWN, *ANSWER[4:]])
     assert messages_of(events)[0][5] == "Hello world\ufffd\ufffd world"
+
+
+# Tokens of one byte: the beginning of a character, one that goes on in it, and ASCII.
+BYTES = [VOCABULARY.tiktoken_encoding.encode_single_token(bytes([byte])) for byte in range(256)]
+FIRST, NEXT, ASCII = BYTES[0xF0], BYTES[0x9F], BYTES[0x21]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "events"),
+    [
+        ([ASCII, FIRST], ["'!' 3:4"]),
+        ([ASCII, FIRST, NEXT], ["'!' 3:4"]),
+        ([FIRST, NEXT], []),
+        ([ASCII, FIRST, NEXT, ASCII, FIRST], ["'!\ufffd!' 3:7"]),
+        ([ASCII, *tokens_of("é")], ["'!é' 3:5"]),
+    ],
+)
+def test_the_span_of_text_ends_before_the_tokens_of_an_unfinished_character(tokens, events):
+    parser = EventParser()
+    parser.feed_many(HEADER)
+    assert described(parser.feed_many(tokens)) == events
+    rest = described(parser.close())
+    assert rest[-1] == f"truncated {3 + len(tokens)}:{3 + len(tokens)}"
+    if tokens[-1] in (FIRST, NEXT):
+        stop = 3 + len(tokens) - (2 if tokens[-1] == NEXT else 1)
+        assert rest[0] == f"'\ufffd' {stop}:{3 + len(tokens)}"
+
+
+@given(st.lists(st.sampled_from(BYTES), max_size=8), st.integers(0, 8))
+@examples(300)
+def test_feed_and_feed_many_give_the_same_with_each_call_wherever_bytes_are_cut(tokens, place):
+    one, many = EventParser(), EventParser()
+    for part in (HEADER, tokens[:place], tokens[place:]):
+        by_token = [event for token in part for event in one.feed(token)]
+        assert many.feed_many(part) == join_deltas(by_token)
+    assert one.close() == many.close()
+
+
+@given(st.binary(max_size=8), st.integers(0, 8))
+@examples(300)
+def test_text_in_bytes_has_the_same_spans_wherever_it_is_cut(data, place):
+    whole, single = EventParser(), EventParser()
+    for parser in (whole, single):
+        parser.feed_text(b"<|channel|>final<|message|>")
+    for part in (data[:place], data[place:]):
+        by_byte = [event for byte in part for event in single.feed_text(bytes([byte]))]
+        assert whole.feed_text(part) == join_deltas(by_byte)
+    assert whole.close() == single.close()
 
 
 @pytest.mark.parametrize("feed", [EventParser.feed_many, feed_all], ids=["many", "one by one"])
