@@ -106,7 +106,7 @@ def in_order(
     waiting: deque[Future[_Made]] = deque()
     try:
         for each in given:
-            waiting.append(pool.submit(function, each))
+            waiting.append(_submit(pool, function, each))
             if len(waiting) > _WAITING * jobs:
                 yield waiting.popleft().result()
         while waiting:
@@ -115,6 +115,20 @@ def in_order(
         raise WorkerError("a worker process died; was it killed, for want of memory?") from error
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _submit(
+    pool: ProcessPoolExecutor, function: Callable[[_Given], _Made], given: _Given
+) -> Future[_Made]:
+    """Submit one call; where a process has just died, the pool may not know it yet.
+
+    Raises:
+        BrokenProcessPool: the pool cannot take the call.
+    """
+    try:
+        return pool.submit(function, given)
+    except OSError as error:  # "handle is closed", by the thread that found the process dead
+        raise BrokenProcessPool(str(error)) from error
 
 
 def _begin_worker() -> None:
