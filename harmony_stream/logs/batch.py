@@ -145,9 +145,3 @@ def _message(row: int, ended: EndedMessage) -> MessageRow:
 def _stray(row: int, text: str, start: int, stop: int, fault: str) -> MessageRow:
     tokens = stop - start if text else 0
     return (row, None, *NO_FIELDS, text, start, stop, 0, tokens, None, False, [fault])
-
-
-# -- The short cut ---------------------------------------------------------------------------------
-
-
-# -- Rows of any kind ------------------------------------------------------------------------------
