@@ -351,7 +351,7 @@ def test_records_can_be_chosen(replay):
 def test_a_record_that_is_not_there_is_told(log, capsys):
     path = log(TOKENS)
     assert cli.main(["replay", path, "--record", "5"]) == 2
-    expected = f"harmony-stream: {path}: there is no such record in it\n"
+    expected = f"harmony-stream: {path}: no record matches --record 5\n"
     assert capsys.readouterr() == ("", expected)
 
 

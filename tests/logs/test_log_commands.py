@@ -48,7 +48,7 @@ from strategies import events_of, examples, streams, tokens_of
 
 import harmony_stream
 from harmony_stream import Message
-from harmony_stream.commands import check, convert, token_logs
+from harmony_stream.commands import check, convert, progress
 from harmony_stream.commands.screen import Screen
 from harmony_stream.logs import batch, parse_batch, read_log, to_arrow, work
 from harmony_stream.logs.readers import json_lines as text
@@ -658,17 +658,7 @@ def test_after_many_reports_only_their_number_is_told(log, capsys):
 
     error = capsys.readouterr().err.splitlines()
     assert len(error) == 21
-    assert error[-1] == "harmony-stream: and 5 records more that cannot be read"
-
-
-def test_a_reader_that_goes_away_is_for_the_command_line_to_handle(log, monkeypatch):
-    class Gone(io.StringIO):
-        def write(self, text):
-            raise BrokenPipeError
-
-    monkeypatch.setattr(sys, "stdout", Gone())
-    with pytest.raises(BrokenPipeError):
-        main(["check", log(FIRST)])
+    assert error[-1] == "harmony-stream: and 5 more records that cannot be read"
 
 
 # -- Logs that hold nothing, and logs that break off -----------------------------------------------
@@ -752,7 +742,7 @@ def test_the_limit_of_a_record_may_be_told(log, capsys):
     for wrong in ("0", "x"):
         with pytest.raises(SystemExit):
             run(["check"], path, "--max-record-bytes", wrong)
-        assert f"{wrong} is not a number of bytes from 1 on" in capsys.readouterr().err
+        assert f"{wrong} is not a positive number of bytes" in capsys.readouterr().err
 
 
 # -- Progress --------------------------------------------------------------------------------------
@@ -820,13 +810,13 @@ class Terminal(io.StringIO):
 def test_the_bar_counts_bytes_and_tokens(tmp_path, monkeypatch):
     path = big_log(tmp_path / "log.jsonl", 1000)
     out = Terminal()
-    with token_logs.progress_on(out, [str(path)]) as bar:
+    with progress.progress_on(out, [str(path)]) as bar:
         bar.move(0, path.stat().st_size // 2)
         bar.add(500)
         (task,) = bar._bar.tasks
         assert round(task.percentage) == 50
         assert task.fields["rate"].endswith(" tokens/s")
-    with token_logs.progress_on(out, [io.BytesIO(), "/nowhere/log"]) as bar:
+    with progress.progress_on(out, [io.BytesIO(), "/nowhere/log"]) as bar:
         assert bar._bar.tasks[0].total is None
     monkeypatch.setitem(sys.modules, "rich.console", None)
-    assert type(token_logs.progress_on(out, [])) is token_logs.Progress
+    assert type(progress.progress_on(out, [])) is progress.Progress
