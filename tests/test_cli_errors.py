@@ -184,6 +184,6 @@ def test_a_worker_that_dies_is_one_complaint(folder, command):
         text=True,
         timeout=60,
     )
-    complaint = "harmony-stream: a worker process died; was it killed, for want of memory?\n"
+    complaint = "harmony-stream: a worker process died; was it killed for lack of memory?\n"
     assert (done.returncode, done.stdout, done.stderr) == (2, "", complaint)
     assert not (folder / "out").exists()

@@ -229,7 +229,7 @@ def test_a_worker_that_is_killed_ends_the_conversion_with_an_error(tmp_path):
     error = process.communicate()[1]
 
     assert process.returncode == 2
-    assert error == ("harmony-stream: a worker process died; was it killed, for want of memory?\n")
+    assert error == ("harmony-stream: a worker process died; was it killed for lack of memory?\n")
     assert os.listdir(tmp_path) == ["log.jsonl"]
     wait_for_silence(process)
 
