@@ -1,4 +1,4 @@
-"""The command `harmony-stream`: look at recorded streams, and at what else the library does."""
+"""The command `harmony-stream`, and the one place that turns errors into exit statuses."""
 
 from __future__ import annotations
 
@@ -10,66 +10,82 @@ from io import TextIOWrapper
 from typing import TYPE_CHECKING, NoReturn
 
 from harmony_stream.commands import check, convert, render, replay, serve, stats, tools
-from harmony_stream.commands.inputs import UnreadableError
+from harmony_stream.commands.exit_status import ExitStatus
 from harmony_stream.commands.terminal import complain, visible
 from harmony_stream.errors import HarmonyError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-_TROUBLE, _INTERRUPTED, _BROKEN_PIPE = 2, 128 + 2, 128 + 13
+_DESCRIPTION = "Read and write the harmony format of the gpt-oss models."
 
-_DESCRIPTION = "Read and write the harmony format, in which the gpt-oss models speak."
-
-# In the order in which the help lists them.
+# In the order of the help.
 _COMMANDS = (replay, check, stats, convert, serve, render, tools)
 
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        super().error(visible(message))  # it may quote the name of a file
+        super().error(visible(message))  # it may quote arguments, such as a file name
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command and give its exit status.
+    """Run a command and return its exit status.
 
     Args:
-        argv: the arguments; those of the process if none are given.
+        argv: the arguments; by default those of the process.
 
     Raises:
-        SystemExit: as argparse does, after `--help`, `--version` or wrong arguments.
+        SystemExit: after `--help`, `--version` or wrong arguments, as argparse raises it; after a
+            signal that ends a conversion.
     """
-    # What was closed is None. Output that goes nowhere is an error; a complaint is not.
+    _replace_closed_streams()
+    return _status_of(lambda: _run_and_flush(argv))
+
+
+def _replace_closed_streams() -> None:
+    # A closed stream is None. Output that is lost is an error; a complaint that is lost is not.
     sys.stdout = sys.stdout or open(os.open(os.devnull, os.O_RDONLY), "w")  # noqa: SIM115
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
     if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # no text is refused
+        sys.stdout.reconfigure(errors="backslashreplace")  # any text can be written
+
+
+def _run_and_flush(argv: Sequence[str] | None) -> int:
+    """Run a command and flush, also after an error: to flush can fail on its own account."""
     try:
-        try:
-            arguments = _arguments().parse_args(argv)
-            status: int = arguments.run(arguments)
-            return status
-        finally:
-            sys.stdout.flush()
+        return _status_of(lambda: _run(argv))
+    finally:
+        sys.stdout.flush()
+
+
+def _run(argv: Sequence[str] | None) -> int:
+    arguments = _arguments().parse_args(argv)
+    status: int = arguments.run(arguments)
+    return status
+
+
+def _status_of(run: Callable[[], int]) -> int:
+    """Run, and turn an error into a status and a sentence on standard error."""
+    try:
+        return run()
     except KeyboardInterrupt:
-        return _INTERRUPTED
+        return ExitStatus.INTERRUPTED
     except BrokenPipeError:
         _abandon_output()
-        return _BROKEN_PIPE
+        return ExitStatus.BROKEN_PIPE
+    except HarmonyError as error:
+        complain(error)
     except OSError as error:
-        _abandon_output()
-        return _complain(f"cannot write the output: {error.strerror}")
-    except (HarmonyError, UnreadableError) as error:
-        return _complain(str(error))
-
-
-def _complain(reason: str) -> int:
-    complain(reason)
-    return _TROUBLE
+        name = error.filename
+        if name is None:  # standard output
+            _abandon_output()
+            name = "cannot write the output"
+        complain(f"{name}: {error.strerror or error}")
+    return ExitStatus.TROUBLE
 
 
 def _abandon_output() -> None:
-    """Let what is still buffered go nowhere, since Python flushes once more when it exits."""
+    """Discard what is still buffered, since Python flushes again when it exits."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

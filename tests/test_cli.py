@@ -284,12 +284,12 @@ def test_a_dash_is_standard_input(stdin, capsys):
 
 ID = "a token id, an integer from 0 to 4294967295"
 WORD = "a token id was expected, an integer from 0 to 4294967295"
-FORMATS = "as no known format does; known are ids, json, jsonl, sse, npy, npz, parquet, arrow"
+FORMATS = "which is not a known format; expected ids, json, jsonl, sse, npy, npz, parquet, arrow"
 REFUSED = {
     b"": "empty, expected token ids",
     b" \n\t ": "empty, expected token ids",
     b"1 2\n3 \xff": f'line 2: "\\\\xff" where {WORD}',
-    b"\xff\xfe1\x00": "begins with b'\\xff\\xfe1\\x00', is text in UTF-16 or UTF-32, or no text; "
+    b"\xff\xfe1\x00": "begins with b'\\xff\\xfe1\\x00', is text in UTF-16 or UTF-32, or not text; "
     "save it as UTF-8",
     b"1 2\n-5": f'line 2: "-5" where {WORD}',
     b"1\n\n2.0": f'line 3: "2.0" where {WORD}',
@@ -351,7 +351,7 @@ def test_records_can_be_chosen(replay):
 def test_a_record_that_is_not_there_is_told(log, capsys):
     path = log(TOKENS)
     assert cli.main(["replay", path, "--record", "5"]) == 2
-    expected = f"harmony-stream: {path}: there is no such record in it\n"
+    expected = f"harmony-stream: {path}: no record matches --record 5\n"
     assert capsys.readouterr() == ("", expected)
 
 

@@ -176,7 +176,7 @@ REFUSED = [
     (
         "tools",
         '[{"name": "f"}, {"name": "f"}]',
-        "FILE: tool 1: the name 'f' is taken; give another",
+        "FILE: tool 1: the name 'f' is not unique; give another",
     ),
     ("tools", "[3]", "FILE: tool 0: expected an object with a name, found 3"),
     ("tools", "[{}]", "FILE: tool 0: ToolDescription.name is missing"),

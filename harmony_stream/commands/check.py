@@ -1,4 +1,4 @@
-"""`harmony-stream check`: which outputs of a log break the format, and how."""
+"""`harmony-stream check`: counts malformed outputs in token logs."""
 
 from __future__ import annotations
 
@@ -11,15 +11,11 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from harmony_stream.adapters.arguments import ARGUMENTS_NOT_JSON, NOT_JSON
+from harmony_stream.commands.arguments import NOTES, add_arguments
+from harmony_stream.commands.counts import Counts
+from harmony_stream.commands.exit_status import ExitStatus
+from harmony_stream.commands.results import results
 from harmony_stream.commands.terminal import visible
-from harmony_stream.commands.token_logs import (
-    MALFORMED,
-    NOTES,
-    WELL,
-    add_arguments,
-    guarded,
-    results,
-)
 from harmony_stream.logs.batch import events_of
 from harmony_stream.logs.write import header_of, place_of, rows_of
 from harmony_stream.values.events import EndKind, Malformed
@@ -36,9 +32,9 @@ examples:
   harmony-stream check --ids choices.0.token_ids --json responses.jsonl.gz | jq .kinds
   harmony-stream check --jobs 2 rollouts/*.parquet
 
-A record is malformed if it breaks the format, if a complete tool call's arguments are not the JSON
-that they should be, or if it cannot be read. Truncated messages and unknown channels are counted
-beside that. A last line that is cut off is none of these.
+A record is malformed if it breaks the format, if the arguments of a complete tool call are not the
+expected JSON, or if it cannot be read. Truncated messages and unknown channels are counted
+separately. A last line that is cut off counts as none of these.
 
 exit status: 0 if no record is malformed; 1 if one is; 2 for a log or an argument that cannot be
 used; 130 after Ctrl-C.
@@ -50,30 +46,21 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     """Declare the command and its arguments."""
     parser = commands.add_parser(
         "check",
-        help="tell which outputs of token logs are malformed, and how",
-        description=f"Count what is wrong with the outputs in token logs.\n\n{NOTES}",
+        help="count malformed outputs in token logs, by kind of fault",
+        description=f"Count the faults of the outputs in token logs.\n\n{NOTES}",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_arguments(parser)
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--json", action="store_true", help="one JSON object as output")
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Check the logs; give the exit status."""
-    return guarded(lambda: _check(arguments))
-
-
-def _check(arguments: argparse.Namespace) -> int:
-    findings = Findings()
-    for found in results(arguments, find):
-        findings.add(found)
-    if arguments.json:
-        print(json.dumps(findings.to_dict()))
-    else:
-        print("\n".join(_report(findings)))
-    return MALFORMED if findings.malformed or findings.unreadable else WELL
+    """Check the logs and return the exit status."""
+    findings = sum(results(arguments, find), Findings())
+    print(json.dumps(findings.to_dict()) if arguments.json else "\n".join(_report(findings)))
+    return ExitStatus.FAULTS if findings.malformed or findings.unreadable else ExitStatus.OK
 
 
 # -- Counting --------------------------------------------------------------------------------------
@@ -85,7 +72,7 @@ class Bad:
 
     Attributes:
         place: source, record and choice.
-        faults: how many faults it has.
+        faults: the number of its faults.
         reason: the first of them, in words.
     """
 
@@ -95,11 +82,11 @@ class Bad:
 
 
 @attrs.define
-class Findings:
-    """What was counted; all but messages, calls and tokens are numbers of records.
+class Findings(Counts):
+    """Counts; all but messages, calls and tokens are numbers of records.
 
     Attributes:
-        kinds: malformed records by kind of fault; one that has several is in each.
+        kinds: malformed records by kind of fault; one with several kinds counts for each.
         unknown_channels: messages by name of the channel.
         worst: the malformed records with the most faults, worst first.
     """
@@ -118,20 +105,18 @@ class Findings:
     unknown_channels: Counter[str] = attrs.field(factory=Counter)
     worst: list[Bad] = attrs.field(factory=list)
 
-    def add(self, other: Findings) -> None:
-        """Take in what was found in what follows."""
-        for field in attrs.fields(Findings):
-            mine, more = getattr(self, field.name), getattr(other, field.name)
-            setattr(self, field.name, mine + more)
-        self.worst = _worst(self.worst)
+    def __add__(self, other: Findings) -> Findings:
+        total = super().__add__(other)
+        total.worst = _worst(total.worst)
+        return total
 
     @property
     def rate(self) -> float:
-        """Which part of all records is malformed or cannot be read."""
+        """The share of records that are malformed or cannot be read."""
         return (self.malformed + self.unreadable) / max(1, self.records + self.unreadable)
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready values, counts of the most frequent first."""
+        """Return values for JSON, the most frequent counts first."""
         return attrs.asdict(self) | {
             "rate": self.rate,
             "kinds": dict(self.kinds.most_common()),
@@ -148,7 +133,7 @@ def _worst(bad: Iterable[Bad]) -> list[Bad]:
 
 
 def find(batch: Batch) -> Findings:
-    """What there is to find in a batch."""
+    """Return the findings of a batch."""
     cut = sum(error.is_cut for error in batch.errors)
     lengths = [len(record.completion) for record in batch.records]
     findings = Findings(
@@ -182,7 +167,7 @@ def _count(findings: Findings, row: dict[str, Any]) -> None:
 
 
 def _take_in(findings: Findings, records: list[LogRecord], faults: dict[int, list[str]]) -> None:
-    """Count malformed records, and keep the worst."""
+    """Count malformed records and keep the worst."""
     findings.malformed = len(faults)
     for kinds in faults.values():
         findings.kinds.update(list(dict.fromkeys(kinds)))
@@ -200,7 +185,7 @@ def _reason(record: LogRecord, kind: str) -> str:
     return next(str(event.error) for event in events if isinstance(event, Malformed))
 
 
-# -- Telling ---------------------------------------------------------------------------------------
+# -- Report ----------------------------------------------------------------------------------------
 
 
 def _report(findings: Findings) -> Iterator[str]:

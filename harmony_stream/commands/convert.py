@@ -1,4 +1,4 @@
-"""`harmony-stream convert`: token logs as events, messages, chat, or a table."""
+"""`harmony-stream convert`: writes token logs as events, messages, chat, or a table."""
 
 from __future__ import annotations
 
@@ -10,17 +10,10 @@ from contextlib import contextmanager
 from functools import partial
 from typing import IO, TYPE_CHECKING, Any
 
-from harmony_stream.commands.inputs import own_output
-from harmony_stream.commands.terminal import complain
-from harmony_stream.commands.token_logs import (
-    MALFORMED,
-    NOTES,
-    TROUBLE,
-    WELL,
-    add_arguments,
-    guarded,
-    results,
-)
+from harmony_stream.commands.arguments import NOTES, add_arguments
+from harmony_stream.commands.exit_status import ExitStatus
+from harmony_stream.commands.inputs import CommandError, refuse_own_output
+from harmony_stream.commands.results import results
 from harmony_stream.logs.write import LINES, message_schema, message_table
 from harmony_stream.support.extras import need
 from harmony_stream.support.files import writing
@@ -39,19 +32,19 @@ examples:
 
   events    one event a line, as the parser emits them, adjacent text joined
   messages  one message a line, with its span, its end and its faults
-  parquet   the same as a table, one row a message
-  chat      one record a line: chat messages with thinking and tool calls
+  parquet   messages as a table, one row a message
+  chat      one record a line: chat messages with reasoning (key: thinking) and tool calls
 
-Each says which record of which log it comes from. Faults are what breaks the format, and
-arguments_not_json for a complete call whose arguments are not the JSON that they should be.
+Each line or row names its log and record. Faults are what breaks the format, and arguments_not_json
+for a complete call whose arguments are not the expected JSON.
 
-An output that is a file takes its name when all is written; what breaks off leaves nothing under
-that name, or what was there before. Symbolic links are followed; a device, a FIFO or /dev/stdout is
-written into. A log cannot be its own output.
+A file takes its name when all of it is written. If the conversion fails, the name keeps its old
+content, or stays free. Symbolic links are followed. A device, a FIFO or /dev/stdout is written
+directly. A log cannot be its own output.
 
-exit status: 0 if all records were converted; 1 if one could not be read, and was left out; 2 for a
-log that cannot be used or breaks off, an output or an argument that cannot be used;
-130 after Ctrl-C, 141 if the reader of the output went away, 143 after SIGTERM.
+exit status: 0 if all records were converted; 1 if one could not be read and was skipped; 2 if a
+log, an output or an argument cannot be used, or if a log ends too early; 130 after Ctrl-C; 141 if
+the reader of the output went away; 143 after SIGTERM.
 """
 
 
@@ -60,49 +53,44 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser = commands.add_parser(
         "convert",
         help="write token logs as events, messages, chat or Parquet",
-        description=f"Write what token logs say.\n\n{NOTES}",
+        description=f"Write the content of token logs in another format.\n\n{NOTES}",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_arguments(parser)
-    parser.add_argument("--to", required=True, choices=[*LINES, _PARQUET], help="what to write")
     parser.add_argument(
-        "-o", "--output", required=True, metavar="FILE", help="- for standard output"
+        "--to", required=True, choices=[*LINES, _PARQUET], help="format of the output"
+    )
+    parser.add_argument(
+        "-o", "--output", required=True, metavar="FILE", help="output file; - for standard output"
     )
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Convert the logs; give the exit status."""
-    with _in_order_when_told_to_end():
-        return guarded(lambda: _convert(arguments))
+    """Convert the logs and return the exit status."""
+    with _ending_in_order():
+        return _convert(arguments)
 
 
 def _convert(arguments: argparse.Namespace) -> int:
-    if refusal := _refusal(arguments):
-        complain(refusal)
-        return TROUBLE
+    if arguments.to == _PARQUET and arguments.output == "-":
+        raise CommandError("Parquet does not go to standard output: name a file")
+    refuse_own_output(arguments.output, arguments.logs)
     make = message_table if arguments.to == _PARQUET else LINES[arguments.to]
     left_out = 0
     with _output(arguments.output) as file, _writer(arguments.to, file) as write:
         for errors, made in results(arguments, partial(_made, make)):
             write(made)
             left_out += errors
-    return MALFORMED if left_out else WELL
-
-
-def _refusal(arguments: argparse.Namespace) -> str | None:
-    """Why the output cannot be used; asked before anything is read or opened."""
-    if arguments.to == _PARQUET and arguments.output == "-":
-        return "Parquet does not go to standard output: name a file"
-    return own_output(arguments.output, arguments.logs)
+    return ExitStatus.FAULTS if left_out else ExitStatus.OK
 
 
 @contextmanager
-def _in_order_when_told_to_end() -> Iterator[None]:
-    """Let what ends a process leave no part file, as Ctrl-C does."""
+def _ending_in_order() -> Iterator[None]:
+    """Let signals that end the process remove the part file, as Ctrl-C does."""
     signals = []
-    if threading.current_thread() is threading.main_thread():  # no other can
+    if threading.current_thread() is threading.main_thread():  # no other may set handlers
         ends = {signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}  # not on Windows
         signals = [each for each in ends if signal.getsignal(each) is signal.SIG_DFL]
     for each in signals:
@@ -119,10 +107,10 @@ def _end(number: int, _: object) -> None:
 
 
 def _made(make: Any, batch: Batch) -> tuple[int, Any]:  # noqa: ANN401 - bytes or a table
-    """How many records could not be read, and what was made of the others.
+    """Return the number of records that could not be read, and the output for the others.
 
     Raises:
-        LogError: the log breaks off, so that what is written would only look whole.
+        LogError: the log ends too early, so that the output would only look complete.
     """
     for error in batch.errors:
         if error.ends_log:

@@ -1,69 +1,88 @@
-"""What commands read, and what ends a command before it has begun."""
+"""Files that commands read, and errors that name them."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
+from harmony_stream.errors import HarmonyError
 from harmony_stream.support.files import same_file
+from harmony_stream.support.json_text import NestingError, loads
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-from harmony_stream.support.json_text import NestingError, loads
+    from harmony_stream.logs.readers.source import LogSource
 
 
-class UnreadableError(Exception):
-    """A sentence that names the file and says why it cannot be used."""
+class CommandError(HarmonyError):
+    """A file, an output or an address that cannot be used; the sentence names it and the reason."""
 
 
 def name_of(path: str) -> str:
-    """How a file is called in messages; `-` is standard input."""
+    """Return the name of a file in messages; `-` is standard input."""
     return "<stdin>" if path == "-" else path
 
 
-def own_output(output: str, logs: Iterable[str]) -> str | None:
-    """Why a command cannot write there, if the output is one of the logs that it reads.
+def source_of(log: str) -> LogSource:
+    """Return the path of a log, or standard input for `-`.
+
+    Raises:
+        CommandError: standard input is closed.
+    """
+    return _open_stdin() if log == "-" else log
+
+
+def refuse_own_output(output: str, logs: Iterable[str]) -> None:
+    """Raise if the output is one of the logs.
 
     Args:
         output: a path; `-` for standard output.
         logs: paths; `-` for standard input.
+
+    Raises:
+        CommandError: the output is the same file as a log.
     """
     log = same_file(1 if output == "-" else output, [0 if log == "-" else log for log in logs])
-    if log is None:
-        return None
-    name = "<stdout>" if output == "-" else output
-    read = "<stdin>" if log == 0 else str(log)
-    return f"{name}: the output is the same file as the log {read}; name another"
+    if log is not None:
+        name = "<stdout>" if output == "-" else output
+        read = "<stdin>" if log == 0 else log
+        raise CommandError(f"{name}: the output is the same file as the log {read}; name another")
 
 
 def read_bytes(path: str) -> bytes:
-    """All of a file, or of standard input.
+    """Return the content of a file, or of standard input for `-`.
 
     Raises:
-        UnreadableError: it cannot be opened or read.
+        CommandError: it cannot be opened or read.
     """
-    is_stdin = path == "-"
     try:
-        with open(0 if is_stdin else path, "rb", closefd=not is_stdin) as file:
+        with _open_stdin() if path == "-" else open(path, "rb") as file:
             return file.read()
     except OSError as error:
-        raise UnreadableError(f"{name_of(path)}: {error.strerror}") from error
+        raise CommandError(f"{name_of(path)}: {error.strerror}") from error
 
 
 def load_json(path: str) -> Any:  # noqa: ANN401
-    """A file of one JSON value.
+    """Return the JSON value in a file.
 
     Raises:
-        UnreadableError: it cannot be read, or is no JSON; names the line.
+        CommandError: the file cannot be read, or is not JSON; names the line.
     """
     content = read_bytes(path)
     try:
         return loads(content.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise UnreadableError(f"{name_of(path)}:{line}: not UTF-8: {error.reason}") from error
+        raise CommandError(f"{name_of(path)}:{line}: not UTF-8: {error.reason}") from error
     except json.JSONDecodeError as error:
-        raise UnreadableError(f"{name_of(path)}:{error.lineno}: not JSON: {error.msg}") from error
+        raise CommandError(f"{name_of(path)}:{error.lineno}: not JSON: {error.msg}") from error
     except NestingError as error:
-        raise UnreadableError(f"{name_of(path)}: JSON {error}") from error
+        raise CommandError(f"{name_of(path)}: JSON {error}") from error
+
+
+def _open_stdin() -> IO[bytes]:
+    try:
+        return open(0, "rb", closefd=False)
+    except OSError as error:
+        raise CommandError(f"<stdin>: {error.strerror}") from error

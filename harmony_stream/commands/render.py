@@ -1,4 +1,4 @@
-"""`harmony-stream render`: show a conversation as the prompt that a model reads."""
+"""`harmony-stream render`: shows a conversation as the prompt that a model reads."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import argparse
 import json
 from typing import TYPE_CHECKING, Any
 
-from harmony_stream.commands.inputs import UnreadableError, load_json, name_of
+from harmony_stream.commands.exit_status import ExitStatus
+from harmony_stream.commands.inputs import CommandError, load_json, name_of
 from harmony_stream.errors import RenderError
 from harmony_stream.rendering.profiles import OPENAI_0_0_8, PROFILES
 from harmony_stream.rendering.render import Renderer
@@ -29,8 +30,8 @@ examples:
   harmony-stream render --profile guide --tokens examples/prompts/conversation.json
   harmony-stream render --for training examples/prompts/conversation.json
 
-exit status: 0; 2 for a file that cannot be used or a conversation that cannot be written, of which
-nothing is shown.
+exit status: 0; 2 if the file cannot be used or the conversation cannot be rendered, and nothing is
+shown.
 """
 _PURPOSES: dict[str, Callable[[Renderer, Conversation], list[int]]] = {
     "completion": lambda renderer, conversation: renderer.render_conversation_for_completion(
@@ -49,11 +50,13 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         epilog=_NOTES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    render.add_argument("file", metavar="CONVERSATION.json", help="- for standard input")
+    render.add_argument(
+        "file", metavar="CONVERSATION.json", help="conversation; - for standard input"
+    )
     view = render.add_mutually_exclusive_group()
-    view.add_argument("--tokens", action="store_true", help="print token ids, as a JSON array")
+    view.add_argument("--tokens", action="store_true", help="token ids as a JSON array")
     view.add_argument(
-        "--text", action="store_true", help="print text, special tokens spelled out (the default)"
+        "--text", action="store_true", help="text with special tokens spelled out (default)"
     )
     add_profile(render)
     render.add_argument(
@@ -61,7 +64,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         dest="purpose",
         choices=_PURPOSES,
         default="completion",
-        help="completion: end with <|start|>assistant; training: end an answer with <|return|>",
+        help="purpose: a completion ends with <|start|>assistant, training ends an answer with "
+        "<|return|> (default: completion)",
     )
     render.set_defaults(run=run)
 
@@ -72,40 +76,41 @@ def add_profile(parser: argparse.ArgumentParser) -> None:
         "--profile",
         choices=PROFILES,
         default=OPENAI_0_0_8.name,
-        help="the layout: that of openai-harmony, of oss-harmony, or of the format guide",
+        help="layout of openai-harmony, oss-harmony or the format guide "
+        f"(default: {OPENAI_0_0_8.name})",
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Render the conversation; give the exit status."""
+    """Render the conversation and return the exit status."""
     conversation = _conversation(arguments.file, load_json(arguments.file))
     renderer = Renderer(profile=arguments.profile)
     try:
         tokens = _PURPOSES[arguments.purpose](renderer, conversation)
     except RenderError as error:
-        raise UnreadableError(f"{name_of(arguments.file)}: {error}") from error
+        raise CommandError(f"{name_of(arguments.file)}: {error}") from error
     print(json.dumps(tokens) if arguments.tokens else renderer.vocabulary.decode(tokens))
-    return 0
+    return ExitStatus.OK
 
 
 def _conversation(path: str, value: Any) -> Conversation:  # noqa: ANN401
     fields = {"messages": value} if isinstance(value, list) else value
     if isinstance(value, list) and value and isinstance(value[0], int):
-        raise UnreadableError(f"{name_of(path)}: not a conversation but token ids: replay them")
+        raise CommandError(f"{name_of(path)}: not a conversation but token ids: replay them")
     try:
         conversation = Conversation.from_dict(fields)
     except (ValueError, TypeError, KeyError) as error:
         reason = plain_error(error) if isinstance(error, ValueError) else error
-        raise UnreadableError(f"{name_of(path)}: not a conversation: {reason}") from error
+        raise CommandError(f"{name_of(path)}: not a conversation: {reason}") from error
     for place in left_out(fields["messages"], conversation.messages, "messages"):
-        raise UnreadableError(
+        raise CommandError(
             f"{name_of(path)}: {place} is not a field that a prompt can hold; leave it out, or "
             "make a conversation of chat messages with conversation_from_chat"
         )
     return conversation
 
 
-# Beside the fields of its author, a message is written flat; a content has its type.
+# A message also has the fields of its author, and a content its type.
 _BESIDE_FIELDS = {"role", "name", "type"}
 
 

@@ -1,7 +1,7 @@
-r"""The screen: shows a stream to a person as it arises.
+r"""The screen: shows a stream to a person as it arrives.
 
-What a log says is data: nothing in it can colour the terminal, move its cursor, hide, or pass for a
-heading, since what nobody would see is shown as `\x1b` and content is set in by two columns.
+Text of a log is data: it cannot colour the terminal, move its cursor, hide, or look like a heading.
+Invisible characters are shown as `\x1b`, and content is indented by two columns.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class _Look:
-    """How a kind of message is shown: its name, and the styles of its heading and content."""
+    """The look of a kind of message: its name, and the styles of its heading and content."""
 
     label: str
     heading: str
     content: str
 
 
-_THINKING = _Look("thinking", "magenta", "dim italic")
+_REASONING = _Look("thinking", "magenta", "dim italic")
 _PREAMBLE = _Look("preamble", "bold cyan", "cyan")
 _CALL = _Look("tool call", "bold yellow", "yellow")
 _ANSWER = _Look("answer", "bold green", "none")
@@ -55,7 +55,7 @@ def _look_of(header: Header) -> _Look:
     if header.is_tool_call:
         return _CALL
     if header.is_reasoning:
-        return _THINKING
+        return _REASONING
     return _PREAMBLE if header.channel == "commentary" else _ANSWER
 
 
@@ -87,13 +87,13 @@ def _is_lost_call(event: MessageEnd) -> bool:
 
 
 class Arguments:
-    """Follows a stream: tells at the end of a call whether its arguments are the JSON due."""
+    """The arguments of the calls in a stream, checked at the end of each call."""
 
     def __init__(self) -> None:
         self._texts: list[str] | None = None  # of the call that is open
 
     def lack_json(self, event: Event) -> bool:
-        """Take the next event; tell whether it ends a complete call without the JSON due."""
+        """Take the next event; return whether it ends a complete call without the expected JSON."""
         if isinstance(event, ContentDelta):
             if self._texts is not None:
                 self._texts.append(event.text)
@@ -105,7 +105,7 @@ class Arguments:
 
 
 class Screen:
-    """Shows streams to a person, each piece of text as soon as it is known."""
+    """A screen that shows streams to a person, each piece of text as soon as it is known."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
@@ -115,7 +115,7 @@ class Screen:
         self._visible = VisibleContent()
 
     def play(self, title: str, tokens: int, events: Iterable[Event]) -> int:
-        """Show one stream of so many tokens to its end; give the number of its faults."""
+        """Show one stream, of `tokens` tokens, and return the number of its faults."""
         if title:
             self._line(f"== {title} ==", _RULE, gap=True)
         counts: Counter[type[Event] | str] = Counter()
@@ -128,7 +128,7 @@ class Screen:
                 counts[type(event)] += 1
                 self._show(event)
         finally:
-            self._to_margin()  # also if the user breaks off
+            self._to_margin()  # also after Ctrl-C
         faults = counts[Malformed] + counts[ARGUMENTS_NOT_JSON]
         summary = _summary(tokens, counts[MessageStart], faults)
         self._line(summary, _ALARM if faults else _QUIET, gap=True)
@@ -148,7 +148,7 @@ class Screen:
                 self._line(f"!! text outside any message: {event.text!r}", _ALARM)
 
     def _content(self, text: str, style: str) -> None:
-        # No other line breaks than \n are left in what is visible.
+        # Visible text has no line breaks other than \n.
         for line in text.splitlines(keepends=True):
             is_set_in = self._is_at_margin and line != "\n"
             self._write(f"  {line}" if is_set_in else line, style)
@@ -183,7 +183,7 @@ def _plain(style: str) -> tuple[str, str]:
 
 
 def _style_codes(out: TextIO) -> Callable[[str], tuple[str, str]]:
-    """What to write before and after text in a style; nothing where plain text is due."""
+    """Return what to write before and after text in a style; nothing for plain text."""
     is_refused = os.environ.get("NO_COLOR") or os.environ.get("TERM") in ("dumb", "unknown")
     if is_refused or not (out.isatty() or os.environ.get("FORCE_COLOR")):
         return _plain
@@ -196,8 +196,8 @@ def _style_codes(out: TextIO) -> Callable[[str], tuple[str, str]]:
 
     @cache
     def codes(style: str) -> tuple[str, str]:
-        # Taken once from rich, which knows what the terminal can do: to let it print each piece
-        # would cost more than parsing, and it would expand tabs.
+        # Taken once from rich, which knows the terminal: if it printed each piece, that would cost
+        # more than parsing, and would expand tabs.
         with console.capture() as capture:
             console.print(Text("x", style), end="")
         before, _, after = capture.get().partition("x")

@@ -1,17 +1,17 @@
-"""`harmony-stream serve`: token logs as a server of OpenAI's APIs."""
+"""`harmony-stream serve`: serves token logs to clients of OpenAI's APIs."""
 
 from __future__ import annotations
 
 import argparse
-import math
 import socket
 from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from harmony_stream.commands.inputs import UnreadableError
+from harmony_stream.commands.arguments import LOG_HELP, port, speed, word
+from harmony_stream.commands.exit_status import ExitStatus
+from harmony_stream.commands.inputs import CommandError, source_of
 from harmony_stream.commands.terminal import complain, visible
-from harmony_stream.commands.token_logs import guarded, place_of
 from harmony_stream.support.extras import MissingExtraError
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ examples:
 The model gpt-oss-20b (--model) answers the first turn of a conversation with the first completion
 of the logs, the next turn with the next one: send the results of tools, and the next log continues.
 Each log is a model as well, by the name of its file (stdin for -), and each of its completions:
-batch:2. Of a whole stream, which begins with <|start|>, the assistant's turns are served. A stop
+batch:2. Of a full stream, which begins with <|start|>, the assistant's turns are served. A stop
 token (<|return|>, <|call|>, <|endoftext|>) ends a completion; what the assistant says after it is
 the next one.
 
@@ -50,64 +50,37 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         epilog=_NOTES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("logs", metavar="LOG", nargs="+", help="a token log; - for standard input")
+    parser.add_argument("logs", metavar="LOG", nargs="+", help=LOG_HELP)
     parser.add_argument(
-        "--host", type=word, default="127.0.0.1", help="where to listen (127.0.0.1)"
+        "--host", type=word, default="127.0.0.1", help="address (default: 127.0.0.1)"
     )
     parser.add_argument(
-        "--port", type=port, default=8000, help="where to listen (8000); 0: any that is free"
+        "--port", type=port, default=8000, help="port (default: 8000; 0 picks a free one)"
     )
     parser.add_argument(
         "--speed",
         type=speed,
         metavar="TOKENS_PER_SECOND",
-        help="answer in time; without it, as fast as the client reads",
+        help="tokens per second (default: as fast as the client reads)",
     )
     parser.add_argument(
         "--model",
         type=word,
         default="gpt-oss-20b",
-        help="the name of all logs together (gpt-oss-20b)",
+        help="name of all logs together (default: gpt-oss-20b)",
     )
     parser.add_argument(
         "--reasoning-key",
         choices=("reasoning", "reasoning_content", "both", "none"),
         default="reasoning",
-        help="the key of reasoning in Chat Completions (reasoning); "
-        "none: hide reasoning at every address, and in what is reported here",
+        help="key of reasoning in Chat Completions (default: reasoning); "
+        "'none' hides reasoning at each address, and in the reports of this command",
     )
     parser.set_defaults(run=run)
 
 
-def word(text: str) -> str:
-    """A name, which is not empty: an empty host would mean every address of the machine."""
-    if not text.strip():
-        raise argparse.ArgumentTypeError("it is empty")
-    return text
-
-
-def port(text: str) -> int:
-    """Where to listen; argparse calls it by this name."""
-    value = int(text)
-    if not 0 <= value < 2**16:
-        raise argparse.ArgumentTypeError(f"{text} is not a number from 0 to {2**16 - 1}")
-    return value
-
-
-def speed(text: str) -> float:
-    """Tokens a second."""
-    value = float(text)
-    if not 0 < value < math.inf:
-        raise argparse.ArgumentTypeError(f"{text} is not a number above 0")
-    return value
-
-
 def run(arguments: argparse.Namespace) -> int:
-    """Serve until Ctrl-C; give the exit status."""
-    return guarded(lambda: _serve(arguments))
-
-
-def _serve(arguments: argparse.Namespace) -> int:
+    """Serve until Ctrl-C."""
     for module in _EXTRA:
         _need(module)
     from harmony_stream.serving import make_server
@@ -118,7 +91,7 @@ def _serve(arguments: argparse.Namespace) -> int:
         address = f"[{host}]" if ":" in host else host
         _tell(f"http://{address}:{port}/ shows the logs; http://{address}:{port}/v1 serves them")
         server.run(sockets=[listening])
-    return 0
+    return ExitStatus.OK
 
 
 def _need(module: str) -> None:
@@ -131,11 +104,11 @@ def _need(module: str) -> None:
 def _app(arguments: argparse.Namespace) -> Starlette:
     from harmony_stream import serving
 
-    places = map(place_of, arguments.logs)
+    sources = map(source_of, arguments.logs)
     try:
-        recordings = serving.load_recordings(places, name=arguments.model, report=complain)
+        recordings = serving.load_recordings(sources, name=arguments.model, report=complain)
     except ValueError as error:
-        raise UnreadableError(str(error)) from error
+        raise CommandError(str(error)) from error
     _tell(f"models: {', '.join(recordings)}")
     engine = serving.RecordedEngine(recordings, speed=arguments.speed, on_end=_tell)
     key = None if arguments.reasoning_key == "none" else arguments.reasoning_key
@@ -146,24 +119,22 @@ def _app(arguments: argparse.Namespace) -> Starlette:
 def _listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        host.encode("idna")  # the socket would be left open by a name that cannot be one
+        host.encode("idna")  # create_server leaves its socket open if the name is not valid
         return socket.create_server((host, port), family=family, backlog=_PENDING_CONNECTIONS)
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", error)
-        raise UnreadableError(f"cannot listen on {host}, port {port}: {reason}") from error
+        raise CommandError(f"cannot listen on {host}, port {port}: {reason}") from error
 
 
 def _tell(news: object) -> None:
-    with suppress(OSError):  # nobody has to read it
+    with suppress(OSError):  # nobody has to read the news
         print(visible(str(news)), flush=True)
 
 
 def _tell_problem(problem: Problem) -> None:
-    with suppress(OSError):
-        complain(problem.message)
+    complain(problem.message)
 
 
 def _tell_kind_of_problem(problem: Problem) -> None:
-    """Without its sentence, which may quote reasoning."""
-    with suppress(OSError):
-        complain(f"{problem.kind} at position {problem.start}")
+    """Leave out its sentence, which may quote reasoning."""
+    complain(f"{problem.kind} at position {problem.start}")

@@ -1,4 +1,4 @@
-"""`harmony-stream stats`: where the tokens of a log went."""
+"""`harmony-stream stats`: counts tokens by channel, and tool calls by name."""
 
 from __future__ import annotations
 
@@ -9,15 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from harmony_stream.commands.arguments import NOTES, add_arguments
+from harmony_stream.commands.counts import Counts
+from harmony_stream.commands.exit_status import ExitStatus
+from harmony_stream.commands.results import results
 from harmony_stream.commands.terminal import visible
-from harmony_stream.commands.token_logs import (
-    MALFORMED,
-    NOTES,
-    WELL,
-    add_arguments,
-    guarded,
-    results,
-)
 from harmony_stream.logs.write import header_of, rows_of
 from harmony_stream.values.messages import Role
 
@@ -32,8 +28,8 @@ examples:
   harmony-stream stats --jobs 2 --ids generated_tokens rollouts/*.parquet
   zcat capture.sse.gz | harmony-stream stats -
 
-Tokens of content are told apart by channel; those of messages that the assistant did not write, by
-role. Overhead is what is not content: headers, and the tokens that end messages.
+Tokens of content are counted by channel, or by role if the assistant did not write the message.
+Overhead is all other tokens: headers, and the tokens that end messages.
 
 exit status: 0 if all records could be read; 1 if one could not; 2 for a log or an argument that
 cannot be used; 130 after Ctrl-C.
@@ -47,8 +43,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     """Declare the command and its arguments."""
     parser = commands.add_parser(
         "stats",
-        help="count the tokens of token logs by channel, and the tool calls by name",
-        description=f"Count where the tokens of token logs went.\n\n{NOTES}",
+        help="count tokens by channel, and tool calls by name",
+        description=f"Count tokens by channel, and tool calls by name, in token logs.\n\n{NOTES}",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -57,30 +53,24 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Count; give the exit status."""
-    return guarded(lambda: _stats(arguments))
-
-
-def _stats(arguments: argparse.Namespace) -> int:
-    tally = Tally()
-    for counted in results(arguments, count):
-        tally.add(counted)
+    """Count and return the exit status."""
+    tally = sum(results(arguments, count), Tally())
     print("\n".join(_report(tally)))
-    return MALFORMED if tally.unreadable else WELL
+    return ExitStatus.FAULTS if tally.unreadable else ExitStatus.OK
 
 
 # -- Counting --------------------------------------------------------------------------------------
 
 
 @attrs.define
-class Tally:
-    """What was counted.
+class Tally(Counts):
+    """Counts of records, messages, tool calls and tokens.
 
     Attributes:
-        tokens: of completions; overhead and all content are parts of them.
+        tokens: tokens of completions: overhead and all content.
         content: tokens of content, by channel or role.
-        calls: tool calls by name; `incomplete`, those of them that did not come to an end.
-        lengths: completions by number of tokens; `thinking`, by tokens of reasoning.
+        calls: tool calls by name; `incomplete`: those that did not end.
+        lengths: completions by number of tokens; `reasoning`: by tokens of reasoning.
     """
 
     records: int = 0
@@ -92,13 +82,7 @@ class Tally:
     calls: Counter[str] = attrs.field(factory=Counter)
     incomplete: Counter[str] = attrs.field(factory=Counter)
     lengths: Counter[int] = attrs.field(factory=Counter)
-    thinking: Counter[int] = attrs.field(factory=Counter)
-
-    def add(self, other: Tally) -> None:
-        """Take in what was counted in what follows."""
-        for field in attrs.fields(Tally):
-            mine, more = getattr(self, field.name), getattr(other, field.name)
-            setattr(self, field.name, mine + more)
+    reasoning: Counter[int] = attrs.field(factory=Counter)
 
     @property
     def overhead(self) -> int:
@@ -107,7 +91,7 @@ class Tally:
 
 
 def count(batch: Batch) -> Tally:
-    """What there is to count in a batch."""
+    """Return the counts of a batch."""
     lengths = [len(record.completion) for record in batch.records]
     tally = Tally(
         records=len(lengths),
@@ -116,18 +100,18 @@ def count(batch: Batch) -> Tally:
         tokens=sum(lengths),
         lengths=Counter(lengths),
     )
-    thinking = [0] * len(lengths)
+    reasoning = [0] * len(lengths)
     for row in rows_of(batch):
         if row["index"] is None:
             tally.content["(outside of messages)"] += row["content_tokens"]
         else:
-            thinking[row["row"]] += _count(tally, row)
-    tally.thinking = Counter(thinking)
+            reasoning[row["row"]] += _count(tally, row)
+    tally.reasoning = Counter(reasoning)
     return tally
 
 
 def _count(tally: Tally, row: dict[str, Any]) -> int:
-    """Count a message; give its tokens of thinking."""
+    """Count a message and return its tokens of reasoning."""
     header, tokens = header_of(row), row["content_tokens"]
     tally.messages += 1
     if header.role is Role.ASSISTANT:
@@ -140,7 +124,7 @@ def _count(tally: Tally, row: dict[str, Any]) -> int:
     return tokens if header.is_reasoning else 0
 
 
-# -- Telling ---------------------------------------------------------------------------------------
+# -- Report ----------------------------------------------------------------------------------------
 
 
 def _report(tally: Tally) -> Iterator[str]:
@@ -167,7 +151,7 @@ def _part(name: str, tokens: int, total: int) -> str:
 def _lengths(tally: Tally) -> Iterator[str]:
     names = ("median", *(f"{share} %" for share in _PERCENTILES[1:-1]), "longest")
     yield "\n" + f"{'tokens a record':26}" + "".join(f"{name:>14}" for name in names)
-    for name, lengths in (("all", tally.lengths), ("thinking", tally.thinking)):
+    for name, lengths in (("all", tally.lengths), ("thinking", tally.reasoning)):
         places = (f"{percentile(lengths, share):14,}" for share in _PERCENTILES)
         yield f"  {name:24}" + "".join(places)
     yield "\nrecords by tokens"
@@ -175,7 +159,9 @@ def _lengths(tally: Tally) -> Iterator[str]:
 
 
 def percentile(counts: Counter[int], share: int) -> int:
-    """The least value that so many percent of all values do not exceed; no value is made up.
+    """Return the least value that `share` percent of all values do not exceed.
+
+    It is one of the values, never interpolated.
 
     >>> percentile(Counter([1, 2, 3, 10]), 50), percentile(Counter([1, 2, 3, 10]), 100)
     (2, 10)
@@ -187,7 +173,7 @@ def percentile(counts: Counter[int], share: int) -> int:
 
 
 def histogram(counts: Counter[int]) -> Iterator[str]:
-    r"""One bar for each power of two.
+    r"""Return one bar for each power of two.
 
     >>> print(*histogram(Counter([5, 6, 9])), sep="\n")
            4-7              2  ########################################

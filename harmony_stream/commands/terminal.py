@@ -1,16 +1,16 @@
 r"""Text for a terminal: nothing in a log may colour it, move its cursor, or hide from its reader.
 
-A character that Python does not call printable is written as `\x1b`, `\u200f` or `\U000e0041`:
+A character that Python does not call printable is escaped as `\x1b`, `\u200f` or `\U000e0041`:
 control characters, those that turn the direction of text or take no room, tags, lone surrogates.
-So are those that it calls printable although nobody sees them, as the fillers of Hangul. In content
-these stay as they are:
+Invisible characters that Python calls printable, such as the fillers of Hangul, are escaped too. In
+content these are kept:
 
 - line breaks and tabs, and spaces of all widths;
-- emoji that Unicode has added since this Python was made;
-- what makes one emoji of several characters: a variation selector behind an emoji, and a zero
-  width joiner between two. Elsewhere, and a second time, these are written out. (Flags of regions
-  are spelled in tags, and some scripts join their letters by joiners: those are written out too,
-  since any text could be hidden in them.)
+- emoji that are newer than the Unicode data of this Python;
+- what makes one emoji of several characters: a variation selector after an emoji, and a zero
+  width joiner between two. Elsewhere, and if repeated, these are escaped. Flags of regions, which
+  are spelled in tags, and the joiners of some scripts are escaped as well, since any text could be
+  hidden in them.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from __future__ import annotations
 import re
 import sys
 import unicodedata
+from contextlib import suppress
 
-# Printable to Python, and invisible: Unicode's default ignorable code points that are no format
+# Printable to Python, and invisible: Unicode's default ignorable code points that are not format
 # characters.
 _UNSEEN = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
@@ -33,19 +34,19 @@ _EMOJI = (
 _KEYS = tuple("#*0123456789")  # the emoji among ASCII
 _SELECTED = f"{_EMOJI}[{_SELECTORS}]?"
 _LAST_EMOJI = re.compile(rf"({_SELECTED})({_JOINER}?)\Z")
-# What needs no second look: ASCII, and the common letters of many languages, for speed alone.
+# Passed without a second look, for speed alone: ASCII, and the common letters of many languages.
 _PLAIN = (
     " -~\n\t\xa1-\xac\xae-\u02ff\u0400-\u04ff\u3000-\u303f\u3041-\u3096\u309b-\u30ff\u4e00-\u9fff"
     f"\uac00-\ud7a3\uff01-\uff9f{_BLOCK}"
 )
-# An emoji with all that makes one of it, or one character that may have to be written out.
+# An emoji of several characters, or one character that may have to be escaped.
 _CONTENT = re.compile(
     rf"({_EMOJI}(?=[{_SELECTORS}{_JOINER}])[{_SELECTORS}]?(?:{_JOINER}{_SELECTED})*)|[^{_PLAIN}]"
 )
 
 
 def visible(text: str) -> str:
-    r"""A name or a sentence, in one line.
+    r"""Return a name or a sentence as one visible line.
 
     >>> visible("final\x1b[31m\n")
     'final\\x1b[31m\\x0a'
@@ -56,12 +57,13 @@ def visible(text: str) -> str:
 
 
 def complain(reason: object) -> None:
-    """Say on standard error what is wrong."""
-    print(f"harmony-stream: {visible(str(reason))}", file=sys.stderr)
+    """Print on standard error what is wrong; nobody has to read it."""
+    with suppress(OSError):
+        print(f"harmony-stream: {visible(str(reason))}", file=sys.stderr)
 
 
 class VisibleContent:
-    r"""Makes content visible that comes in pieces, each as soon as it can be shown.
+    r"""Content that comes in pieces, made visible: each piece as soon as it can be shown.
 
     >>> content = VisibleContent()
     >>> content.feed("Hi\x1b\n\U0001f469\u200d") + content.feed("\U0001f373") + content.end()
@@ -70,10 +72,10 @@ class VisibleContent:
 
     def __init__(self) -> None:
         self._shown = ""  # an emoji at the end of what was shown
-        self._held = ""  # a joiner behind it, until what it joins is there
+        self._held = ""  # a joiner after it, until the next character comes
 
     def feed(self, text: str) -> str:
-        """What can be shown after this piece, and was not yet."""
+        """Take a piece and return the text to show next."""
         if not self._shown and text.isascii() and text.replace("\n", "").isprintable():
             self._shown = text[-1] if text.endswith(_KEYS) else ""
             return text
@@ -84,7 +86,7 @@ class VisibleContent:
         return _CONTENT.sub(_kept_or_spelled, text)[len(shown) :]
 
     def end(self) -> str:
-        """What was held back, at the end of the content."""
+        """End the content and return what was held back."""
         held, self._shown, self._held = self._held, "", ""
         return visible(held)
 

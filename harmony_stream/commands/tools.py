@@ -1,11 +1,12 @@
-"""`harmony-stream tools`: show tool schemas as the TypeScript that a model reads."""
+"""`harmony-stream tools`: shows tool schemas as the TypeScript that a model reads."""
 
 from __future__ import annotations
 
 import argparse
 from typing import Any
 
-from harmony_stream.commands.inputs import UnreadableError, load_json, name_of
+from harmony_stream.commands.exit_status import ExitStatus
+from harmony_stream.commands.inputs import CommandError, load_json, name_of
 from harmony_stream.commands.render import add_profile
 from harmony_stream.errors import RenderError
 from harmony_stream.rendering.profiles import get_profile
@@ -15,7 +16,7 @@ from harmony_stream.values.messages import DeveloperContent
 from harmony_stream.values.tools import ToolDescription
 
 _DESCRIPTION = """\
-Show tool schemas as they stand in the developer message: as TypeScript.
+Show tool schemas as they appear in the developer message: as TypeScript.
 
 SCHEMAS.json holds a list of tools, each {"name", "description", "parameters"}, bare or in the
 envelopes of the Chat Completions and Responses APIs.
@@ -25,7 +26,7 @@ examples:
   harmony-stream tools examples/prompts/schemas.json
   harmony-stream tools --profile guide examples/prompts/schemas.json
 
-exit status: 0; 2 for a file or a schema that cannot be used, of which nothing is shown.
+exit status: 0; 2 if the file or a schema cannot be used, and nothing is shown.
 """
 
 
@@ -38,13 +39,13 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         epilog=_NOTES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    tools.add_argument("file", metavar="SCHEMAS.json", help="- for standard input")
+    tools.add_argument("file", metavar="SCHEMAS.json", help="tool schemas; - for standard input")
     add_profile(tools)
     tools.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the tools; give the exit status."""
+    """Print the tools and return the exit status."""
     value = load_json(arguments.file)
     listed = value if isinstance(value, list) else [value]
     try:
@@ -53,23 +54,23 @@ def run(arguments: argparse.Namespace) -> int:
         content = DeveloperContent.new().with_function_tools(tools)
         text = developer_text(content, get_profile(arguments.profile))
     except (ValueError, RenderError) as error:
-        raise UnreadableError(f"{name_of(arguments.file)}: {error}") from error
+        raise CommandError(f"{name_of(arguments.file)}: {error}") from error
     print(text)
-    return 0
+    return ExitStatus.OK
 
 
 def _refuse_twice(names: list[str]) -> None:
     for number, name in enumerate(names):
         if name in names[:number]:
-            raise ValueError(f"tool {number}: the name {name!r} is taken; give another")
+            raise ValueError(f"tool {number}: the name {name!r} is not unique; give another")
 
 
-# `strict` says nothing to a model; `type` is that of the envelope of the Responses API.
+# `strict` is not shown to a model; `type` belongs to the envelope of the Responses API.
 _FIELDS = {"name", "description", "parameters", "strict", "type"}
 
 
 def _tool(number: int, value: Any) -> ToolDescription:  # noqa: ANN401
-    """A tool, out of its envelope; one without a description is as one with an empty one."""
+    """Return a tool without its envelope; a missing description becomes an empty one."""
     inner = value.get("function", value) if isinstance(value, dict) else value
     if not isinstance(inner, dict):
         raise ValueError(f"tool {number}: expected an object with a name, found {inner!r}")

@@ -1,4 +1,4 @@
-"""Token logs: read any, parse many completions at once, write what they say.
+"""Token logs: read any format, parse many completions at once, write their content.
 
 >>> import io
 >>> from harmony_stream import logs

@@ -1,8 +1,8 @@
-"""Messages as chat completions have them: what trainers and the model's chat template read.
+"""Messages in the form of chat completions, which trainers and the model's chat template read.
 
-Thinking is a message's `thinking`, as in the chat template of gpt-oss; calls are `tool_calls`;
-preambles and the answer are `content`. Where several messages become one text, a blank line is
-between them. `<|return|>` ends an answer: what was sampled after it is a message of its own.
+Reasoning is a message's `thinking`, as in the chat template of gpt-oss; calls are `tool_calls`;
+preambles and the answer are `content`. If several messages become one text, a blank line is between
+them. `<|return|>` ends an answer: what was sampled after it is a message of its own.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 
 class Said(NamedTuple):
-    """A message of a log, or text outside of any, which the header of its place has.
+    """A message of a log, or text outside of any, with a header made for it.
 
     Attributes:
-        header: who said it, to whom.
-        text: what.
-        is_complete: whether its own end token ended it.
-        ends_answer: whether that is one that ends the answer.
+        header: its author, channel and recipient.
+        text: its content.
+        is_complete: True if its own end token ended it.
+        ends_answer: True if that token ends the answer.
     """
 
     header: Header
@@ -39,7 +39,7 @@ class Said(NamedTuple):
     ends_answer: bool
 
 
-_THOUGHT = Header(Role.ASSISTANT, None, "analysis")
+_REASONING = Header(Role.ASSISTANT, None, "analysis")
 
 
 def said_in(events: Iterable[Event]) -> Iterator[Said]:
@@ -72,20 +72,20 @@ def said_in(events: Iterable[Event]) -> Iterator[Said]:
 def _stray(fault: Malformed, header: Header | None) -> Said:
     if header is None or header.role is Role.ASSISTANT:
         is_hidden = stray_route(fault, header, Unlabelled()).kind is RouteKind.REASONING
-        header = _THOUGHT if is_hidden else Header(Role.ASSISTANT)
+        header = _REASONING if is_hidden else Header(Role.ASSISTANT)
     return Said(header, fault.text, True, False)
 
 
 def chat_messages(messages: Iterable[Said]) -> list[dict[str, Any]]:
-    """What a log says as chat messages; what the assistant says in a row becomes one.
+    """Return chat messages; consecutive messages of the assistant become one.
 
-    Calls are numbered, so that the same log gives the same ids; a tool's message answers the last
-    call of that tool.
+    Ids of calls are numbers, so that the same log gives the same ids. A tool's message answers the
+    last call of that tool.
 
     >>> from harmony_stream.values.header import Header
-    >>> thinking = Said(Header(Role.ASSISTANT, None, "analysis"), "Hm.", True, False)
+    >>> reasoning = Said(Header(Role.ASSISTANT, None, "analysis"), "Hm.", True, False)
     >>> answer = Said(Header(Role.ASSISTANT, None, "final"), "Yes.", True, True)
-    >>> chat_messages([thinking, answer])
+    >>> chat_messages([reasoning, answer])
     [{'role': 'assistant', 'content': 'Yes.', 'thinking': 'Hm.'}]
     """
     chat: list[dict[str, Any]] = []
@@ -113,14 +113,14 @@ def chat_messages(messages: Iterable[Said]) -> list[dict[str, Any]]:
 
 
 def _joined(text: str, more: str) -> str:
-    """The texts of two messages as one; nothing is between them if one is empty."""
+    """Join the texts of two messages; nothing is between them if one is empty."""
     return BLANK_LINE.join(filter(None, (text, more)))
 
 
 def _call(said: Said, call_id: str) -> dict[str, Any]:
     arguments = said.text
     if said.is_complete and lack_arguments(route(said.header), said.header, arguments):
-        arguments = NO_ARGUMENTS  # readers parse them: an empty text is no JSON
+        arguments = NO_ARGUMENTS  # readers parse them, and an empty text is not JSON
     function = {
         "name": str(said.header.recipient).removeprefix(f"{FUNCTIONS}."),
         "arguments": arguments,

@@ -1,4 +1,4 @@
-"""What `parse_batch` gives: messages in columns."""
+"""The result of `parse_batch`: messages in columns."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ Columns: TypeAlias = dict[str, list[Any]]
 
 
 COLUMNS: Mapping[str, str] = {
-    "row": "int64",  # which row of the batch, from 0
-    "index": "int32",  # which message of its row, from 0; None: text or a fault outside of any
+    "row": "int64",  # number of the row in the batch, from 0
+    "index": "int32",  # number of the message in its row, from 0; None: outside of any message
     "role": "string",
     "name": "string",
     "channel": "string",
@@ -42,11 +42,11 @@ COLUMNS: Mapping[str, str] = {
     # FaultKinds in order, then ARGUMENTS_NOT_JSON of a complete call; or NOT_TOKEN_IDS
     "faults": "list<string>",
 }
-"""What `parse_batch` gives for each message, with Arrow's name for the type."""
+"""The columns of `parse_batch` in order, each with Arrow's name for its type."""
 
 
 NOT_TOKEN_IDS = "not_token_ids"
-"""The fault of a row that holds something else: a null, a negative number, a float."""
+"""The fault of a row that is not token ids: a null, or with a negative number or a float."""
 
 
 # Message: the values of one row of the columns. Fields: those of a header, as plain strings.
@@ -60,7 +60,7 @@ NO_FIELDS = (None,) * 5
 
 
 def to_arrow(columns: Columns) -> pa.Table:
-    """The columns of `parse_batch` as an Arrow table, with the types that `COLUMNS` names.
+    """Return the columns of `parse_batch` as an Arrow table, with the types in `COLUMNS`.
 
     Raises:
         MissingExtraError: pyarrow is not installed.
@@ -74,7 +74,7 @@ def to_arrow(columns: Columns) -> pa.Table:
 
 
 def arrow_schema() -> pa.Schema:
-    """The schema of `to_arrow`.
+    """Return the schema of `to_arrow`.
 
     >>> arrow_schema().field("faults").type
     ListType(list<item: string>)
@@ -87,7 +87,7 @@ def arrow_schema() -> pa.Schema:
 
 
 def faults_of_call(fields: Fields, text: str, is_complete: bool) -> list[str]:
-    """What is wrong with a message as a tool call, if it is one."""
+    """Return the faults of a message as a tool call, if it is one."""
     if is_complete and fields[3] is not None and lack_json(_header(fields), text):
         return [ARGUMENTS_NOT_JSON]
     return []

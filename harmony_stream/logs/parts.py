@@ -1,7 +1,7 @@
-"""Pieces of a log, small enough to hold: what is read in turn, or handed to other processes.
+"""Parts of a log, small enough to hold: read in turn, or passed to other processes.
 
-A part pickles. Where a format allows it, the work of reading is in the part (`LinesPart`,
-`RowGroupPart`), so that it is done where the part goes; otherwise it holds what was read.
+A part pickles. If the format allows it, the part does the work of reading (`LinesPart`,
+`RowGroupPart`), in the process that it is passed to; otherwise it holds what was read.
 """
 
 from __future__ import annotations
@@ -15,32 +15,32 @@ if TYPE_CHECKING:
 
     from harmony_stream.logs.record import Item
 
-# Records read by one process and handled by another go in groups of about so many tokens.
+# Tokens in a group of records that one process reads and another one parses: about this many.
 _TOKENS = 1 << 17
-# What a record takes beside its tokens, counted in these: a log may hold nothing but empty ones.
+# The cost of a record beside its tokens, in tokens: all records of a log may be empty.
 _RECORD = 32
 
 
 class LogPart(Protocol):
-    """A piece of a log."""
+    """A part of a log."""
 
     def items(self) -> Iterator[Item]:
-        """Its records, and what could not be read, in order."""
+        """Return its records, and errors for what could not be read, in order."""
 
 
 @attrs.frozen
 class RecordsPart:
-    """Records that were read already."""
+    """Records that are already read."""
 
     read: tuple[Item, ...]
 
     def items(self) -> Iterator[Item]:
-        """The records."""
+        """Return the records."""
         return iter(self.read)
 
 
 def group(items: Iterable[Item]) -> Iterator[RecordsPart]:
-    """Records in parts of a handy size.
+    """Group records in parts of a handy size.
 
     >>> list(group([]))
     []

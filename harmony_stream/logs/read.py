@@ -1,4 +1,4 @@
-"""`read_log`: any log, as records."""
+"""`read_log`: the records of a log in any format."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ FORMATS: Mapping[str, Reader] = {
     "parquet": read_parquet,
     "arrow": read_arrow,
 }
-"""The formats by name, each with what reads it."""
+"""The formats by name, each with its reader."""
 
 TEXT = frozenset({"ids", "json", "jsonl", "sse"})
-"""Those that are text."""
+"""The formats that are text."""
 
 GROWING = frozenset({"jsonl", "sse"})
-"""Those that may be read while they are written: they end in the middle of a line or an event."""
+"""The formats that may be read while they are written: the end may cut a line or an event."""
 
-# How files begin that are not text.
+# The first bytes of files that are not text.
 _MAGIC = {
     b"\x93NUMPY": "npy",
     b"PK\x03\x04": "npz",
@@ -64,19 +64,19 @@ def read_log(
     strict: bool = False,
     report: Callable[[LogError], None] | None = None,
 ) -> Iterator[LogRecord]:
-    """The completions of a token log, one after the other, however long it is.
+    """Return the completions of a token log of any length, one at a time.
 
-    A record that cannot be read is reported, and the others are read; so is a last line that is
-    cut off, as in a log that is still being written.
+    A record that cannot be read is reported, and the others are read. A last line that is cut off,
+    as in a log that is still being written, is reported as well.
 
     Args:
-        place: a path, or a binary stream, which is not closed. gzip and zstd are undone.
-        options: what need not be found out by looking.
+        place: a path, or a binary stream, which is not closed. gzip and zstd are decompressed.
+        options: what is not to be detected.
         strict: raise what would be reported.
-        report: called with what is wrong; if there is none, a `LogWarning` is issued.
+        report: called with each error; the default issues a `LogWarning`.
 
     Raises:
-        LogError: the log as a whole cannot be read, or a record in strict mode.
+        LogError: the log as a whole cannot be read, or, if `strict`, a record.
         MissingExtraError: its format needs an extra that is not installed.
 
     >>> import io
@@ -98,7 +98,7 @@ def _warn(error: LogError) -> None:
 
 
 def read_items(place: LogSource, options: ReadOptions) -> Iterator[Item]:
-    """The records of a log and what could not be read, in order.
+    """Return the records of a log, and errors for what could not be read, in order.
 
     Raises as `read_log` does.
     """
@@ -109,12 +109,12 @@ def read_items(place: LogSource, options: ReadOptions) -> Iterator[Item]:
 def read_parts(
     place: LogSource, options: ReadOptions, progress: Callable[[int], None] = lambda position: None
 ) -> Iterator[LogPart]:
-    """The log in pieces, which may be read in other processes.
+    """Return the log in parts, which may be read in other processes.
 
     Args:
         place: as in `read_log`.
         options: as in `read_log`.
-        progress: called with the number of bytes of the file that were read.
+        progress: called with the number of bytes of the file read so far.
 
     Raises as `read_log` does.
     """
@@ -126,7 +126,7 @@ def read_parts(
             progress(source.position)
             yield part
         if source.trouble:
-            # Lines and events may still be written; whatever else is cut has lost its end.
+            # Lines and events may still be written; any other format has lost its end.
             is_cut = source.is_cut and name in GROWING and not is_empty
             error = LogError(source.name, "", source.trouble, is_cut, ends_log=not is_cut)
             yield RecordsPart((error,))
@@ -142,7 +142,7 @@ def _parts(source: Source, name: str | None, options: ReadOptions) -> Iterator[L
 
 
 def _format(source: Source, options: ReadOptions) -> str | None:
-    """The format that was told, or that is found by looking; None for a log that holds nothing."""
+    """Return the format that is given or detected; None for a log that holds nothing."""
     head = source.head()
     if options.format in TEXT:
         _refuse_other_text(head, source.name)
@@ -156,7 +156,7 @@ def _format(source: Source, options: ReadOptions) -> str | None:
 
 
 def _expect_nothing(source: Source) -> None:
-    """Read white space to its end: what follows so much of it cannot be looked at."""
+    """Read white space to its end: the format of what follows is not detected."""
     while block := source.stream.read(HEAD):
         if block.strip(_SPACE):
             reason = f"begins with more than {HEAD} bytes of white space; name its format"
@@ -170,15 +170,15 @@ def _refuse_other_text(head: bytes, source: str) -> None:
         LogError: with the remedy.
     """
     if head.startswith(_OTHER_MARKS) or b"\0" in head[:4]:
-        reason = "is text in UTF-16 or UTF-32, or no text; save it as UTF-8"
+        reason = "is text in UTF-16 or UTF-32, or not text; save it as UTF-8"
         raise LogError(source, "", f"begins with {head[:4]!r}, {reason}")
 
 
 def detect(head: bytes, source: str = "") -> str | None:
-    """The format of a log that begins so; None for one that holds nothing.
+    """Return the format of a log by its first bytes; None for one that holds nothing.
 
     Raises:
-        LogError: none that is known; `source` names the log.
+        LogError: the format is unknown; `source` names the log.
 
     >>> detect(b'data: {"choices": []}'), detect(b"200005 17196"), detect(b" ")
     ('sse', 'ids', None)
@@ -197,12 +197,12 @@ def detect(head: bytes, source: str = "") -> str | None:
     if text[:1] in (b"[", b"{"):
         return _json_or_lines(text)
     formats = ", ".join(FORMATS)
-    reason = f"begins with {head[:12]!r}, as no known format does; known are {formats}"
+    reason = f"begins with {head[:12]!r}, which is not a known format; expected {formats}"
     raise LogError(source, "", reason)
 
 
 def _json_or_lines(text: bytes) -> str:
-    """Whether a value takes one line, as in JSON lines, or is the whole document."""
+    """Return `jsonl` if the first value takes one line, `json` if it is the whole document."""
     text = text.replace(b"\r", b"\n")
     line, is_whole, rest = text.partition(b"\n")
     following = rest.lstrip(_SPACE)[:1]
@@ -211,10 +211,10 @@ def _json_or_lines(text: bytes) -> str:
         is_nested = line[:1] == b"[" and line[1:].lstrip(_SPACE)[:1] in (b"[", b"{")
         return "json" if is_nested and not following else "jsonl"
     if line[:1] == b"[":
-        # Ids that take more than was looked at: a line of them, or a document that is one line.
+        # Ids that are longer than the head: a line of them, or a document that is one line.
         is_long = not is_whole and line[1:].lstrip(_SPACE)[:1].isdigit()
         return "jsonl" if is_long else "json"
-    # A line that is broken or longer than the head, or an object that goes on in the next line.
+    # A line that is broken or longer than the head, or an object that continues in the next line.
     return "json" if following and following != b"{" else "jsonl"
 
 

@@ -1,4 +1,4 @@
-"""What a token log holds, and what may be wrong with it."""
+"""Records of token logs, errors in them, and options for reading them."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class LogRecord:
     """One completion of a log.
 
     Attributes:
-        completion: the ids that were sampled; a whole stream if they begin with `<|start|>`.
+        completion: the ids that were sampled; a full stream if they begin with `<|start|>`.
         source: the name of the log.
-        number: which line, row or stream of the log, from 1.
-        unit: what is counted: `line`, `row` or `stream`.
-        choice: which of several completions of that line or stream.
+        number: the number of its line, row or stream in the log, from 1.
+        unit: the unit of `number`: `line`, `row` or `stream`.
+        choice: the number of the completion, if the line or stream holds several.
         prompt: the ids of the prompt; None if the log has none.
-        metadata: what else the log says about it, as far as it is a word, a number or a flag.
+        metadata: other fields of the record that are words, numbers or flags.
 
     >>> LogRecord(array("I", [200005]), "a.jsonl", 3, "line").place
     'line 3'
@@ -45,7 +45,7 @@ class LogRecord:
 
     @property
     def place(self) -> str:
-        """Where in the log it stands, in words."""
+        """The place in the log, in words."""
         place = f"{self.unit} {self.number}"
         return f"{place}, choice {self.choice}" if self.choice else place
 
@@ -57,10 +57,10 @@ class LogError(HarmonyError):
     Attributes:
         source: the name of the log.
         place: where in it, `line 3`; "" for the log as a whole.
-        reason: what is wrong.
-        is_cut: whether the log just ends too early, as one of lines or events does that is still
-            being written, or has not been begun.
-        ends_log: whether nothing that follows in the log can be read.
+        reason: the fault.
+        is_cut: True if the log only ends too early, like a log of lines or events that is still
+            being written, or not yet begun.
+        ends_log: True if nothing after it can be read.
 
     >>> str(LogError("a.jsonl", "line 3", "not JSON"))
     'a.jsonl: line 3: not JSON'
@@ -77,18 +77,18 @@ class LogError(HarmonyError):
 
 
 class LogWarning(UserWarning):
-    """A record was left out: how `read_log` reports it if nothing else was asked for."""
+    """A record was skipped: the default report of `read_log`."""
 
 
 Item: TypeAlias = LogRecord | LogError
-"""What a log is read as: its records, and what could not be read, in order."""
+"""A record of a log, or the error in its place."""
 
 
 def ids_of(value: object, name: str) -> Ids:
-    """Checked token ids.
+    """Return checked token ids.
 
     Raises:
-        ValueError: what stands there instead; `name` says where.
+        ValueError: the value is not an array of token ids; `name` names it in the sentence.
 
     >>> ids_of([200005, 17196], "token_ids")
     array('I', [200005, 17196])
@@ -111,7 +111,7 @@ def ids_of(value: object, name: str) -> Ids:
 
 
 def sound(ids: Ids | ValueError) -> Ids:
-    """The ids; an error that stands in their place is raised.
+    """Return the ids, or raise the error in their place.
 
     >>> sound(array("I", [5]))
     array('I', [5])
@@ -131,7 +131,7 @@ def _unfit(items: list[Any], name: str) -> str:
 
 
 def quote(value: object) -> str:
-    """A JSON value for an error, in short.
+    """Return a JSON value for an error, shortened.
 
     >>> quote(None), quote([1, 2])
     ('null', 'an array')
@@ -144,15 +144,15 @@ def quote(value: object) -> str:
 
 @attrs.frozen
 class ReadOptions:
-    """How a log is to be read; what is not told is found out by looking.
+    """Options for reading a log; what is None is detected.
 
     Attributes:
-        format: a name out of `FORMATS`.
-        ids: where the ids stand: the path of a JSON field (`choices.0.token_ids`, `*` for each
+        format: a name in `FORMATS`.
+        ids: the place of the ids: the path of a JSON field (`choices.0.token_ids`, `*` for each
             item), the name of a column or of an array.
-        lengths: in the same way, how many ids of a padded row count.
-        pad_id: what rows are padded with, in front or behind.
-        max_record_bytes: how much of the log, decompressed, one record may take. A longer one is
+        lengths: likewise, the place of the number of ids in each padded row.
+        pad_id: the id that rows are padded with, at the beginning or the end.
+        max_record_bytes: the longest record, in bytes of the decompressed log. A longer one is
             refused, so that memory is bounded.
     """
 
@@ -165,19 +165,19 @@ class ReadOptions:
     @max_record_bytes.validator
     def _check(self, _: object, value: object) -> None:
         if type(value) is not int or value < 1:
-            raise ValueError(f"max_record_bytes: {value!r} is not a number of bytes from 1 on")
+            raise ValueError(f"max_record_bytes: {value!r} is not a positive number of bytes")
 
     def too_long(self) -> str:
-        """What is wrong with a record that takes more, and the remedy.
+        """Return the reason for an error about a longer record, with the remedy.
 
         >>> ReadOptions(max_record_bytes=5).too_long()
-        'longer than 5 bytes; if it is no mistake, raise max_record_bytes (--max-record-bytes)'
+        'longer than 5 bytes; if that is intended, raise max_record_bytes (--max-record-bytes)'
         """
-        remedy = "if it is no mistake, raise max_record_bytes (--max-record-bytes)"
+        remedy = "if that is intended, raise max_record_bytes (--max-record-bytes)"
         return f"longer than {self.max_record_bytes} bytes; {remedy}"
 
     def trim(self, ids: Ids, length: object = None) -> Ids:
-        """The ids without padding.
+        """Return the ids without padding.
 
         >>> ReadOptions(pad_id=0).trim(array("I", [0, 0, 5, 6, 0]))
         array('I', [5, 6])
@@ -185,7 +185,7 @@ class ReadOptions:
         array('I', [5, 6])
 
         Raises:
-            ValueError: the length is none of this row.
+            ValueError: the length is not from 0 to that of the row.
         """
         if length is not None:
             if type(length) is not int or not 0 <= length <= len(ids):

@@ -1,4 +1,4 @@
-"""Rows of ids of any kind, checked and laid end to end."""
+"""Rows of ids in containers of any kind, checked and joined end to end."""
 
 # ruff: noqa: ANN401 - numpy and Arrow are loaded late, and Arrow has no types
 
@@ -25,7 +25,7 @@ _GREATEST = 2**32 - 1
 
 
 def is_whole(ids: Any) -> bool:
-    """Whether a row is a whole stream, rather than a completion.
+    """Return True for a full stream, False for a completion.
 
     >>> is_whole([200006, 1428]), is_whole([200005, 17196]), is_whole([])
     (True, False, False)
@@ -34,9 +34,9 @@ def is_whole(ids: Any) -> bool:
 
 
 class Flat(NamedTuple):
-    """All rows end to end: ids as uint32, where each row begins, and rows that hold none.
+    """All rows end to end: ids as uint32, offsets of the rows, and the rows without valid ids.
 
-    What is no uint32 is the greatest one here: no token, as it would be none itself.
+    An id that does not fit uint32 becomes the greatest one, which is not a token either.
     """
 
     ids: np.ndarray
@@ -45,7 +45,7 @@ class Flat(NamedTuple):
 
 
 def checked(rows: Any) -> Any:
-    """The container as one that has a length, and whose items are rows."""
+    """Return the container, or a list of its items: it has a length, and its items are rows."""
     numpy, arrow = sys.modules.get("numpy"), sys.modules.get("pyarrow")
     if arrow and isinstance(rows, arrow.ChunkedArray):
         rows = rows.combine_chunks()
@@ -71,7 +71,7 @@ def ids_at(rows: Any, row: int) -> Any:
 
 
 def flatten(rows: Any) -> Flat | None:
-    """The rows end to end; None if the extra is not installed."""
+    """Return the rows end to end; None if the extra is not installed."""
     try:
         numpy, arrow = need("numpy"), need("pyarrow")
     except MissingExtraError:
@@ -87,7 +87,7 @@ def flatten(rows: Any) -> Flat | None:
 
 
 def _vector(numpy: Any, row: Any) -> Any:
-    """A row as uint32; None if it is none of integers."""
+    """Return a row as uint32; None if it does not hold integers."""
     try:
         if isinstance(row, numpy.ndarray):
             return _as_uint32(numpy, row) if row.ndim == 1 else None
@@ -102,7 +102,7 @@ def _vector(numpy: Any, row: Any) -> Any:
 
 
 def _as_uint32(numpy: Any, ids: Any) -> Any:
-    """Integers of any width as uint32; what does not fit becomes the greatest one, no token."""
+    """Return integers of any width as uint32; those that do not fit become the greatest one."""
     if ids.dtype.kind not in "iu":
         return None
     wide = ids if ids.dtype.itemsize >= 4 else ids.astype(numpy.int32)

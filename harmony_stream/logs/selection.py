@@ -1,4 +1,4 @@
-"""Some records out of a log, by their numbers."""
+"""Records of a log chosen by their numbers."""
 
 from __future__ import annotations
 
@@ -15,23 +15,24 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class Selection:
-    """Numbers of records: which lines, rows or streams of a log are wanted.
+    """Numbers of the chosen lines, rows or streams of a log.
 
     Attributes:
         spans: first and last numbers, both included.
 
-    >>> 15 in Selection.parse("3,10-20"), 4 in Selection.parse("3,10-20")
-    (True, False)
+    >>> chosen = Selection.parse("3,10-20")
+    >>> 15 in chosen, 4 in chosen, str(chosen)
+    (True, False, '3,10-20')
     """
 
     spans: tuple[tuple[int, int], ...]
 
     @classmethod
     def parse(cls, text: str) -> Selection:
-        """Numbers and spans of them, with commas between.
+        """Read numbers and spans of numbers, separated by commas.
 
         Raises:
-            ValueError: something else, or a span that ends before it begins.
+            ValueError: the text is something else, or a span ends before it begins.
         """
         spans = []
         for part in text.split(","):
@@ -39,13 +40,17 @@ class Selection:
             first, last = (int(found[1]), int(found[2] or found[1])) if found else (0, 0)
             if not 1 <= first <= last:
                 raise ValueError(
-                    f"{text!r} is no selection: expected numbers from 1, such as 3,10-20"
+                    f"{text!r} is not a selection; expected numbers from 1, such as 3,10-20"
                 )
             spans.append((first, last))
         return cls(tuple(spans))
 
     def __contains__(self, number: int) -> bool:
         return any(first <= number <= last for first, last in self.spans)
+
+    def __str__(self) -> str:
+        spans = (f"{first}-{last}" if first < last else str(first) for first, last in self.spans)
+        return ",".join(spans)
 
     @property
     def last(self) -> int:
@@ -54,7 +59,7 @@ class Selection:
 
 
 def select(records: Iterable[LogRecord], selection: Selection) -> Iterator[LogRecord]:
-    """The records that are wanted, all choices of each; the log is read no further than needed.
+    """Return the chosen records, all choices of each; nothing after the last one is read.
 
     >>> from harmony_stream.logs.record import LogRecord, ids_of
     >>> records = [LogRecord(ids_of([n], ""), "a", n, "line") for n in range(1, 9)]

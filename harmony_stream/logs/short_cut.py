@@ -39,31 +39,31 @@ _ENDS = {
 _TRUNCATED = (EndKind.TRUNCATED.value, False)
 
 
-# The parser breaks longer headers off, so that they are none of the short cut's.
+# The parser ends longer headers with a fault, so the short cut leaves them to it.
 _LONGEST_HEADER = 66
 
 
-# Tokens that are looked up at once: enough to make a call cheap, few enough for the cache.
+# Tokens in one look-up: enough to make the call cheap, few enough for the cache.
 _BLOCK = 1 << 18
 
 
 class _Block(NamedTuple):
-    """Some rows looked up: their marks (tokens that are not text), and the bytes of the others."""
+    """Some rows, looked up: their marks (tokens that are not text) and the bytes of the others."""
 
     row: int
-    edges: list[int]  # where each row begins, and the last ends
-    firsts: list[int]  # the number of each row's first mark
-    marks: list[int]  # where they stand
-    kinds: list[int]  # which tokens they are
-    cuts: list[int]  # where in `data` they stand; at the end, its length
-    row_cuts: list[int]  # where in `data` each row ends
-    keys: memoryview  # the ids as bytes, four for each
+    edges: list[int]  # the begin of each row, and the end of the last
+    firsts: list[int]  # the number of the first mark of each row
+    marks: list[int]  # their positions
+    kinds: list[int]  # their tokens
+    cuts: list[int]  # their offsets in `data`; at the end, its length
+    row_cuts: list[int]  # the end of each row in `data`
+    keys: memoryview  # the ids as bytes, four each
     data: memoryview
 
 
 @cache
 def _table() -> pa.Array:
-    """The bytes of each ordinary token, and nothing for the first special one."""
+    """Return the bytes of each ordinary token, and nothing for the first special one."""
     pieces = [b""] * (_FIRST_SPECIAL + 1)
     for data, token in Vocabulary.default()._tokens().ranks().items():
         pieces[token] = data
@@ -71,7 +71,7 @@ def _table() -> pa.Array:
 
 
 def short_cut(flat: Flat) -> Iterator[list[MessageRow] | None]:
-    """The messages of each row; None for a row that must go through the parser."""
+    """Return the messages of each row; None for a row that must go through the parser."""
     for block in _blocks(flat):
         for number in range(len(block.firsts) - 1):
             row = block.row + number
@@ -111,7 +111,7 @@ def _look_up(flat: Flat, row: int, stop: int) -> _Block:
 
 
 def _row_of(block: _Block, number: int, row: int) -> list[MessageRow] | None:
-    """The messages of a row that keeps to the format; None for another one."""
+    """Return the messages of a well-formed row; None for another one."""
     begin, end = block.edges[number : number + 2]
     mark, last = block.firsts[number : number + 2]
     is_prompted = not (mark < last and block.marks[mark] == begin and block.kinds[mark] in WHOLE)
@@ -143,7 +143,7 @@ def _row_of(block: _Block, number: int, row: int) -> list[MessageRow] | None:
 
 
 def _is_idle_end(block: _Block, mark: int, position: int) -> bool:
-    """Whether a stop token stands where a message may start, which is no fault."""
+    """Return whether an end token is where a message may start, which is not a fault."""
     return block.marks[mark] == position and block.kinds[mark] in _ENDS
 
 
@@ -162,7 +162,7 @@ def _fields_of(block: _Block, start: int, content: int, is_prompted: bool) -> Fi
 
 @lru_cache(maxsize=4096)
 def _read_header(key: bytes, is_prompted: bool) -> Fields | None:
-    """What a header says, `<|message|>` included; None unless it is all there is, and faultless."""
+    """Return the fields of a header, `<|message|>` included; None if there is a fault or more."""
     ids = array("I", key)
     events = EventParser("assistant" if is_prompted else None).feed_many(ids)
     match events:

@@ -1,4 +1,4 @@
-"""Work on parts of logs: in this process or in several, with results in order."""
+"""Work on parts of logs, in this process or in several, with results in order."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ if TYPE_CHECKING:
 _Given = TypeVar("_Given")
 _Made = TypeVar("_Made")
 
-# Records that are parsed at once: enough to make it cheap, few enough to hold.
+# Tokens that are parsed at once: enough to make it cheap, few enough to hold.
 _TOKENS = 1 << 18
-# What a record takes beside its tokens, counted in these.
+# The cost of a record beside its tokens, in tokens.
 _RECORD = 32
-# Parts that wait for each process, so that none is ever idle.
+# Parts that wait for each process, so that none is idle.
 _WAITING = 2
 
 
 class WorkerError(HarmonyError):
-    """A process that did part of the work is gone, perhaps killed for want of memory."""
+    """A worker process died, perhaps killed for lack of memory."""
 
 
 @attrs.frozen
 class Batch:
-    """Some records, and what they say.
+    """Some records, parsed.
 
     Attributes:
-        records: in order; `columns["row"]` counts them.
-        columns: as `parse_batch` gives them.
-        errors: what could not be read, in order.
+        records: the records, which `columns["row"]` counts.
+        columns: the result of `parse_batch`.
+        errors: the errors for what could not be read, in order.
     """
 
     records: list[LogRecord]
@@ -56,7 +56,7 @@ def batches(items: Iterable[Item], *, strict: bool) -> Iterator[Batch]:
     """Parse items in groups of a handy size.
 
     Raises:
-        LogError: the first that comes, in strict mode.
+        LogError: an item is an error, and `strict` is true.
 
     >>> list(batches([], strict=False))
     []
@@ -86,12 +86,13 @@ def _batch(records: list[LogRecord], errors: list[LogError]) -> Batch:
 def in_order(
     function: Callable[[_Given], _Made], given: Iterable[_Given], jobs: int
 ) -> Iterator[_Made]:
-    """What the function makes of each thing given, in order; no more is taken than is at hand.
+    """Return the results of a function, in order; arguments are taken only as they are needed.
 
     Args:
-        function: to be pickled, if there is more than one job, as are what it takes and gives.
-        given: read in this process.
-        jobs: how many processes work; 1 for this one alone.
+        function: called in the workers; with several jobs it must pickle, like its argument and
+            its result.
+        given: the arguments, read in this process.
+        jobs: the number of processes; 1 for this one alone.
 
     Raises:
         WorkerError: a process died.
@@ -106,19 +107,33 @@ def in_order(
     waiting: deque[Future[_Made]] = deque()
     try:
         for each in given:
-            waiting.append(pool.submit(function, each))
+            waiting.append(_submit(pool, function, each))
             if len(waiting) > _WAITING * jobs:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
     except BrokenProcessPool as error:
-        raise WorkerError("a worker process died; was it killed, for want of memory?") from error
+        raise WorkerError("a worker process died; was it killed for lack of memory?") from error
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 
 
+def _submit(
+    pool: ProcessPoolExecutor, function: Callable[[_Given], _Made], given: _Given
+) -> Future[_Made]:
+    """Submit one call; where a process has just died, the pool may not know it yet.
+
+    Raises:
+        BrokenProcessPool: the pool cannot take the call.
+    """
+    try:
+        return pool.submit(function, given)
+    except OSError as error:  # "handle is closed", by the thread that found the process dead
+        raise BrokenProcessPool(str(error)) from error
+
+
 def _begin_worker() -> None:
-    """Leave to the first process what reaches all of a terminal; end when that ends."""
+    """Leave the signals of a terminal to the first process, and end when that ends."""
     for each in (signal.SIGINT, getattr(signal, "SIGHUP", signal.SIGINT)):  # not on Windows
         signal.signal(each, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
@@ -126,7 +141,7 @@ def _begin_worker() -> None:
 
 
 def _end_with(parent: Any, end: Callable[[int], object]) -> None:  # noqa: ANN401 - a process
-    """Wait for the first process: if it is killed, the others would wait for work for ever."""
+    """End after the first process: if it is killed, the workers would wait for work for ever."""
     if parent is not None:
         parent.join()
         end(1)

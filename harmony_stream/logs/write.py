@@ -1,4 +1,4 @@
-"""Writing what logs say, in four shapes."""
+"""The content of logs, written in four shapes."""
 
 # ruff: noqa: ANN401 - pyarrow has no types
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def events_lines(batch: Batch) -> bytes:
-    """One event a line, as its `to_dict` has it, behind the place of its record.
+    """Return one event a line: the place of its record, then its `to_dict`.
 
     Raises nothing: records hold ids, and no sequence of ids raises.
     """
@@ -40,9 +40,9 @@ def events_lines(batch: Batch) -> bytes:
 
 
 def messages_lines(batch: Batch) -> bytes:
-    """One message a line, in the shape of `Message.to_dict`, with its span and end beside it.
+    """Return one message a line, in the shape of `Message.to_dict`, with its span and end.
 
-    The type is `message`; what stands outside of any message has the type `outside`.
+    The type is `message`; text and faults outside of any message have the type `outside`.
     """
     return _lines(_message(batch.records, row) for row in rows_of(batch))
 
@@ -59,7 +59,7 @@ _OUTSIDE = ("content", "start", "stop", "faults")
 
 
 def chat_lines(batch: Batch) -> bytes:
-    """One record a line: chat messages, and whether every message was complete and faultless."""
+    """Return one record a line: chat messages, completeness and faults."""
     rows: list[list[dict[str, Any]]] = [[] for _ in batch.records]
     for row in rows_of(batch):
         rows[row["row"]].append(row)
@@ -71,7 +71,7 @@ def _chat(record: LogRecord, rows: list[dict[str, Any]]) -> dict[str, Any]:
     said: Iterable[Said]
     if is_whole:
         said = [_said(row) for row in rows if row["index"] is not None]
-    else:  # the columns do not say where text outside of messages belongs
+    else:  # the columns do not tell to which message stray text belongs
         said = said_in(events_of(record.completion))
     faults = [fault for row in rows for fault in row["faults"]]
     is_complete = bool(rows) and all(row["complete"] for row in rows)
@@ -87,7 +87,7 @@ def _said(row: Mapping[str, Any]) -> Said:
 
 
 def header_of(row: Mapping[str, Any]) -> Header:
-    """The header of a message of `parse_batch`.
+    """Return the header of a row of `parse_batch`.
 
     >>> header_of({"role": "user", "name": None, "channel": None, "recipient": None,
     ...            "content_type": None}).role.value
@@ -99,18 +99,18 @@ def header_of(row: Mapping[str, Any]) -> Header:
 
 
 def place_of(record: LogRecord) -> dict[str, Any]:
-    """Which record of which log something comes from."""
+    """Return the log, the number and the choice of a record."""
     return {"source": record.source, "record": record.number, "choice": record.choice}
 
 
 def rows_of(batch: Batch) -> Iterator[dict[str, Any]]:
-    """The messages of a batch, each as a dict."""
+    """Return the messages of a batch, each as a dict."""
     for values in zip(*batch.columns.values(), strict=True):
         yield dict(zip(COLUMNS, values, strict=True))
 
 
 def _lines(values: Any) -> bytes:
-    # ASCII, so that no reader has to guess the encoding, or takes U+2028 for a line break.
+    # ASCII: no reader has to guess the encoding, or takes U+2028 for a line break.
     return "".join(f"{json.dumps(value)}\n" for value in values).encode("ascii")
 
 
@@ -119,21 +119,21 @@ LINES: Mapping[str, Callable[[Batch], bytes]] = {
     "messages": messages_lines,
     "chat": chat_lines,
 }
-"""The shapes that are lines of JSON, each with what makes them."""
+"""The shapes that are lines of JSON, each with its function."""
 
 
 # -- Parquet ---------------------------------------------------------------------------------------
 
 
 def message_schema() -> pa.Schema:
-    """One row a message: the place of its record, then the columns of `parse_batch` but `row`."""
+    """Return the schema: the place of a record, then the columns of `parse_batch` except `row`."""
     arrow = need("pyarrow")
     places = [("source", arrow.string()), ("record", arrow.int64()), ("choice", arrow.int32())]
     return arrow.schema([*map(arrow.field, *zip(*places, strict=True)), *list(arrow_schema())[1:]])
 
 
 def message_table(batch: Batch) -> pa.Table:
-    """The messages of a batch as a table of that schema."""
+    """Return the messages of a batch as a table of that schema."""
     arrow = need("pyarrow")
     table = to_arrow(batch.columns)
     rows = batch.columns["row"]

@@ -335,9 +335,9 @@ BAD_ARRAYS = [
     ("a number", npy(np.array(5)), {}, "a 0-D array of int64, expected rows"),
     ("objects", npy(np.array([[5], None], object)), {}, "a 1-D array of object, expected rows"),
     ("columns first", npy(np.asfortranarray(padded())), {}, "the array is in Fortran order"),
-    ("no array", b"\x93NUMPY", {}, "no .npy array: "),
-    ("no header", b"\x93NUMPY\x01\0\x05\0hello", {}, "no .npy array: "),
-    ("huge", npy(np.zeros((2, 2), int)).replace(b"(2, 2)", b"(2,9**9)"), {}, "no .npy array"),
+    ("no array", b"\x93NUMPY", {}, "not a .npy array: "),
+    ("no header", b"\x93NUMPY\x01\0\x05\0hello", {}, "not a .npy array: "),
+    ("huge", npy(np.zeros((2, 2), int)).replace(b"(2, 2)", b"(2,9**9)"), {}, "not a .npy array"),
     ("a long row", header("(1, 99999999999)"), {}, "a row of 799999999992 bytes: longer than 26"),
     ("no end", header("(999999999, 0)"), {}, "the header promises an array of (999999999, 0)"),
     ("less than none", header("(-1, 5)"), {}, "the header promises an array of (-1, 5)"),
@@ -363,7 +363,7 @@ def test_a_member_of_an_archive_that_is_no_array_is_an_error():
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
         archive.writestr("ids.npy", b"hello")
-    with pytest.raises(LogError, match=r"no \.npy array"):
+    with pytest.raises(LogError, match=r"not a \.npy array"):
         items(file.getvalue())
 
 
@@ -532,7 +532,7 @@ def test_a_stream_of_batches_that_is_cut_gives_what_came():
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (lambda data: data[:-8], "the stream has no mark at its end, as one that is cut off; what"),
+        (lambda data: data[:-8], "the stream has no mark at its end: it may be cut off; what"),
         (lambda data: data + data, "something follows the end of the stream; what follows cannot"),
     ],
 )

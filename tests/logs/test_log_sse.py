@@ -182,7 +182,7 @@ def test_a_bad_event_does_not_stop_the_others():
             "not JSON: Expecting property name enclosed in double quotes",
             False,
         ),
-        ("line 3", "an event that is no JSON object", False),
+        ("line 3", "an event that is not a JSON object", False),
         (
             "line 5",
             "item 0 of the event is -1, expected a token id, an integer from 0 to 4294967295",
@@ -252,7 +252,7 @@ def test_an_event_or_a_completion_that_is_too_long_is_refused_and_the_others_are
     size = max(len(block) for block in sse(vllm_events()).split(b"\n\n")) - len("data: ")
     long = json.dumps({"id": "x", "token_ids": [5] * 2000}).encode()
     data = b": " + b"a" * 5000 + b"\n\ndata: " + long + b"\n\n" + sse(vllm_events(), done=False)
-    reason = f"longer than {size} bytes; if it is no mistake, raise max_record_bytes"
+    reason = f"longer than {size} bytes; if that is intended, raise max_record_bytes"
 
     (fault,) = faults(data, max_record_bytes=size)
 

@@ -400,7 +400,7 @@ def test_choices_of_a_long_record_are_read(frugal):
 
 SIZE = 100
 LONG = json.dumps(list(range(1000, 1100))).encode()
-TOO_LONG = "longer than 100 bytes; if it is no mistake, raise max_record_bytes (--max-record-bytes)"
+TOO_LONG = "longer than 100 bytes; if that is intended, raise max_record_bytes (--max-record-bytes)"
 TOO_LONG_LOGS = {
     "a line": ("jsonl", b"[5]\n%s\n[6]\n" % LONG, "line 2", 2),
     "a line of white space": ("jsonl", b"[5]\n" + b" " * 500 + b"\n[6]\n", "line 2", 2),
@@ -490,9 +490,7 @@ def test_white_space_of_other_kinds_stands_between_plain_ids():
 
 @pytest.mark.parametrize("value", [0, -1, 1.5, True, "5", None])
 def test_a_limit_that_is_none_is_refused(value):
-    with pytest.raises(
-        ValueError, match=r"max_record_bytes: .* is not a number of bytes from 1 on"
-    ):
+    with pytest.raises(ValueError, match=r"max_record_bytes: .* is not a positive number of bytes"):
         ReadOptions(max_record_bytes=value)
 
 

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,15 @@ def test_an_error_of_another_process_is_raised_in_this_one():
 def test_a_process_that_is_killed_is_an_error_in_words():
     with pytest.raises(WorkerError, match="a worker process died"):
         list(in_order(die, [1], 2))
+
+
+def test_a_pool_that_closes_while_work_is_handed_to_it_is_the_same_error(monkeypatch):
+    def closed(*_):
+        raise OSError("handle is closed")  # as concurrent.futures does in that moment
+
+    monkeypatch.setattr(ProcessPoolExecutor, "submit", closed)
+    with pytest.raises(WorkerError, match="a worker process died"):
+        list(in_order(abs, [1], 2))
 
 
 def test_a_worker_leaves_interrupts_to_the_first_process_and_ends_with_it():
@@ -219,7 +229,7 @@ def test_a_worker_that_is_killed_ends_the_conversion_with_an_error(tmp_path):
     error = process.communicate()[1]
 
     assert process.returncode == 2
-    assert error == ("harmony-stream: a worker process died; was it killed, for want of memory?\n")
+    assert error == ("harmony-stream: a worker process died; was it killed for lack of memory?\n")
     assert os.listdir(tmp_path) == ["log.jsonl"]
     wait_for_silence(process)
 

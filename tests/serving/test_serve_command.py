@@ -19,7 +19,8 @@ from backend_harness import ANSWER, LONG, PATIENCE, asked, ids, running
 
 from harmony_stream.adapters import Problem
 from harmony_stream.commands import serve
-from harmony_stream.commands.inputs import UnreadableError
+from harmony_stream.commands.inputs import CommandError
+from harmony_stream.logs import LogError, MissingExtraError
 
 ROOT = Path(__file__).parent.parent.parent
 BACKEND = ROOT / "examples" / "backend"
@@ -134,7 +135,7 @@ def test_standard_input_stands_beside_files_and_is_named_where_it_cannot_be_read
     said = capsys.readouterr()
     assert said.out.startswith("models: stdin, tides, stdin-2\n")
     assert "<stdin>: line 2: " in said.err
-    with pytest.raises(UnreadableError, match="nothing to serve"):
+    with pytest.raises(CommandError, match="nothing to serve"):
         serve_stdin("", "-")
 
 
@@ -170,29 +171,29 @@ def test_an_address_of_ipv6_is_written_in_brackets(log, served, capsys):
 def test_a_port_that_is_taken_is_a_sentence(log):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(UnreadableError, match=f"cannot listen on 127.0.0.1, port {port}: "):
+        with pytest.raises(CommandError, match=f"cannot listen on 127.0.0.1, port {port}: "):
             serve.run(arguments(log, "--port", port))
 
 
 def test_a_host_that_is_not_here_is_a_sentence(log):
-    with pytest.raises(UnreadableError, match=r"cannot listen on 192\.0\.2\.1, port 8000: "):
+    with pytest.raises(CommandError, match=r"cannot listen on 192\.0\.2\.1, port 8000: "):
         serve.run(arguments(log, "--host", "192.0.2.1"))
 
 
 def test_what_is_no_name_of_a_host_is_a_sentence(log):
-    with pytest.raises(UnreadableError, match=r"cannot listen on é\.\.b, port 8000: "):
+    with pytest.raises(CommandError, match=r"cannot listen on é\.\.b, port 8000: "):
         serve.run(arguments(log, "--host", "é..b"))
 
 
-def test_a_log_that_cannot_be_read_is_a_sentence(tmp_path, capsys):
-    assert serve.run(arguments(tmp_path / "none.json")) == 2
-    assert "none.json: No such file" in capsys.readouterr().err
+def test_a_log_that_cannot_be_read_is_a_sentence(tmp_path):
+    with pytest.raises(LogError, match=r"none\.json: No such file"):
+        serve.run(arguments(tmp_path / "none.json"))
 
 
 def test_logs_without_completions_are_a_sentence(tmp_path, capsys):
     path = tmp_path / "empty.jsonl"
     path.write_text('{"token_ids": [-1]}')
-    with pytest.raises(UnreadableError, match="nothing to serve"):
+    with pytest.raises(CommandError, match="nothing to serve"):
         serve.run(arguments(path))
     assert "empty.jsonl: line 1: " in capsys.readouterr().err
 
@@ -202,9 +203,9 @@ def test_logs_without_completions_are_a_sentence(tmp_path, capsys):
     [
         (["--port", "65536"], "65536 is not a number from 0 to 65535"),
         (["--port", "high"], "invalid port value"),
-        (["--speed", "0"], "0 is not a number above 0"),
-        (["--speed", "inf"], "inf is not a number above 0"),
-        (["--speed", "nan"], "nan is not a number above 0"),
+        (["--speed", "0"], "0 is not a number of tokens per second, at least 0.001"),
+        (["--speed", "inf"], "inf is not a number of tokens per second"),
+        (["--speed", "nan"], "nan is not a number of tokens per second"),
         (["--host", ""], "argument --host: it is empty"),
         (["--model", " "], "argument --model: it is empty"),
         (["--reasoning-key", "thinking"], "argument --reasoning-key: invalid choice"),
@@ -217,12 +218,11 @@ def test_arguments_that_cannot_be_used_are_refused(words, complaint, capsys):
 
 
 @pytest.mark.parametrize("missing", ["starlette", "uvicorn"])
-def test_the_extra_is_named_if_it_is_not_installed(log, served, monkeypatch, missing, capsys):
+def test_the_extra_is_named_if_it_is_not_installed(log, served, monkeypatch, missing):
     monkeypatch.setitem(sys.modules, missing, None)
-    assert serve.run(arguments(log, "--port", 0)) == 2
-    complaint = capsys.readouterr().err
-    assert f"this needs {missing}" in complaint
-    assert "pip install 'harmony-stream[serve]'" in complaint
+    with pytest.raises(MissingExtraError) as caught:
+        serve.run(arguments(log, "--port", 0))
+    assert (caught.value.module, caught.value.extra) == (missing, "serve")
 
 
 def test_the_command_loads_the_extra_only_when_it_runs():

@@ -1,1 +1,1 @@
-"""Formats of token logs, each read part by part."""
+"""Readers of token logs, one for each format, each part by part."""

@@ -33,7 +33,7 @@ _BLOCK = 1 << 20
 
 
 def read_npy(source: Source, options: ReadOptions) -> Iterator[LogPart]:
-    """Rows of ids; a 1-D array is one row."""
+    """Read rows of ids; a 1-D array is one row."""
     try:
         ids = _Array(source.stream)
     except ValueError as error:
@@ -42,12 +42,12 @@ def read_npy(source: Source, options: ReadOptions) -> Iterator[LogPart]:
 
 
 def read_npz(source: Source, options: ReadOptions) -> Iterator[LogPart]:
-    """The same, of one array out of several, with lengths and prompts from others."""
+    """Read rows of ids from one array of an archive, with lengths and prompts from others."""
     return group(_of_npz(source, options))
 
 
 class _Array:
-    """An array in a file, of which rows are read one after the other."""
+    """An array in a file, whose rows are read one after the other."""
 
     def __init__(self, file: IO[bytes] | Any) -> None:
         formats = need("numpy").lib.format
@@ -60,22 +60,22 @@ class _Array:
                 else (formats.read_array_header_2_0)
             )
             self.shape, self.is_fortran, self.dtype = read(file)
-        except Exception as error:  # numpy raises whatever its tokenizer does
-            raise ValueError(f"no .npy array: {error}") from None
+        except Exception as error:  # numpy lets the errors of its tokenizer through
+            raise ValueError(f"not a .npy array: {error}") from None
 
     def check(self, most_dimensions: int) -> None:
-        """Whether it holds rows of integers that can be read in turn."""
+        """Raise `ValueError` unless it holds rows of integers that can be read in turn."""
         if self.dtype.kind not in "iu" or not 1 <= len(self.shape) <= most_dimensions:
             raise ValueError(
                 f"a {len(self.shape)}-D array of {self.dtype}, expected rows of token ids"
             )
         if min(self.shape) < 0 or (self.row_bytes == 0 and self.count > _BLOCK):
-            raise ValueError(f"the header promises an array of {self.shape}, which is no log")
+            raise ValueError(f"the header promises an array of {self.shape}, which is not a log")
         if self.is_fortran and len(self.shape) > 1:
             raise ValueError("the array is in Fortran order: save numpy.ascontiguousarray of it")
 
     def rows(self) -> Iterator[Ids | ValueError]:
-        """Each row; a file that is cut ends early.
+        """Return each row; a file that is cut ends early.
 
         Raises:
             OSError: the file cannot be read further, with the reason.
@@ -85,12 +85,12 @@ class _Array:
             yield from cut_rows(block, [width * row for row in range(rows + 1)])
 
     def values(self) -> Iterator[int]:
-        """Each integer of an array with one dimension."""
+        """Return each integer of a 1-D array."""
         blocks = self._blocks(int(self.shape[0]), 1)
         return chain.from_iterable(block.tolist() for block, _ in blocks)
 
     def _blocks(self, count: int, width: int) -> Iterator[tuple[Any, int]]:
-        """So many rows, as many at a time as are cheap to hold, and how many these are."""
+        """Return `count` rows in blocks, each with its number of whole rows."""
         numpy = need("numpy")
         size = width * self.dtype.itemsize
         step = max(1, _BLOCK // max(1, size))
@@ -107,21 +107,21 @@ class _Array:
             return self._file.read(size)
         except LogError:
             raise
-        except Exception as error:  # an archive raises whatever its decoders do
+        except Exception as error:  # an archive lets the errors of its decoders through
             raise OSError(f"the data are broken: {error}") from None
 
     @property
     def count(self) -> int:
-        """How many rows there should be."""
+        """The number of rows in the header."""
         return 1 if len(self.shape) == 1 else int(self.shape[0])
 
     @property
     def row_bytes(self) -> int:
-        """How much of the file a row takes."""
+        """The size of a row in the file."""
         return int(self.shape[-1] * self.dtype.itemsize)
 
     def has_more(self) -> bool:
-        """Whether something follows the array in its file."""
+        """Return whether something follows the array in its file."""
         return bool(self._read(1))
 
 
@@ -143,7 +143,7 @@ def _of_npz(source: Source, options: ReadOptions) -> Iterator[Item]:
 
 
 def _wanted(names: list[str], options: ReadOptions) -> dict[str, str]:
-    """Which array is what, by what it is called or told to be."""
+    """Return the name of each array by its purpose, given or detected."""
     found = {
         "ids": options.ids or _first(ID_FIELDS, names) or (names[0] if len(names) == 1 else None),
         "lengths": options.lengths or _first(LENGTH_FIELDS, names),
@@ -180,7 +180,7 @@ def _records(name: str, arrays: dict[str, _Array], options: ReadOptions) -> Iter
 
 
 def _check(arrays: dict[str, _Array], options: ReadOptions) -> None:
-    """Refuse arrays that hold no rows, or not as many as each other."""
+    """Refuse arrays that do not hold rows, or differ in the number of rows."""
     for what, array_ in arrays.items():
         array_.check(1 if what == "lengths" else 2)
         rows = arrays["ids"].count
@@ -195,7 +195,7 @@ _NAMES = {"ids": "rows", "prompt": "prompts", "lengths": "lengths"}
 
 
 def _rows(arrays: dict[str, _Array]) -> Iterator[tuple[Any, Any, int | None]]:
-    """The ids of each row, of its prompt, and its length, as far as there are such arrays."""
+    """Return the ids of each row, of its prompt, and its length; None without such an array."""
     nothing = repeat(None)
     prompts = arrays["prompt"].rows() if "prompt" in arrays else nothing
     lengths = arrays["lengths"].values() if "lengths" in arrays else nothing
@@ -203,7 +203,7 @@ def _rows(arrays: dict[str, _Array]) -> Iterator[tuple[Any, Any, int | None]]:
 
 
 def _rest(arrays: dict[str, _Array], name: str, number: int) -> Iterator[LogError]:
-    """What is wrong where the rows end."""
+    """Return the error at the end of the rows, if there is one."""
     count = arrays["ids"].count
     if number < count:
         reason = f"the file is cut off: {count} rows were promised"
@@ -226,7 +226,7 @@ def _record(
 
 
 def cut_rows(values: Any, edges: list[int]) -> Iterator[Ids | ValueError]:
-    """Rows of integers that lie end to end, as checked ids; an error for a row that is none.
+    """Return rows of integers that lie end to end as checked ids, or the error of a row.
 
     >>> import numpy
     >>> list(cut_rows(numpy.array([5, 6, 7]), [0, 2, 3]))

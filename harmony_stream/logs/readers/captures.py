@@ -1,11 +1,11 @@
 """Captures of server-sent events, as vLLM, SGLang and llama.cpp stream them.
 
-Events of one completion carry its id and the number of a choice, and completions may come mixed.
-A completion is done when one of its events says why it ended, or with `[DONE]`, or where the
-capture ends. Most engines send new ids with each event; SGLang as a rule sends all ids so far,
-and a count of them, which tells the two apart.
+Events of one completion have its id and the number of a choice, and completions may come mixed.
+A completion ends with the event that has a finish reason, with `[DONE]`, or at the end of the
+capture. Most engines send new ids with each event. SGLang usually sends all ids so far, and their
+number, which tells the two apart.
 
-Memory is bounded by the completions under way at one time, an event and its value.
+Memory is bounded by the open completions, one event and its value.
 """
 
 # ruff: noqa: ANN401 - JSON values may be of any type
@@ -28,21 +28,21 @@ if TYPE_CHECKING:
 
 _BLOCK = 1 << 16
 _DONE = b"[DONE]"
-# Completions that never end are not waited for beyond so many others.
+# More open completions than this end the oldest one, which may have no end.
 _MOST_OPEN = 1000
-# What an event says about the completion, rather than about its own piece of text.
+# Fields of an event that describe the completion, rather than its own piece of text.
 _LASTING = ("id", "model", "created", "finish_reason", "stop_reason", "stop_type")
 
 _Key: TypeAlias = tuple[Any, int]
 
 
 def read_events(source: Source, options: ReadOptions) -> Iterator[LogPart]:
-    """The completions of a capture, in the order in which they ended."""
+    """Read the completions of a capture, in the order in which they ended."""
     return group(_Streams(source.name, options).read(source))
 
 
 class _Stream:
-    """A completion under way."""
+    """An open completion."""
 
     def __init__(self) -> None:
         self.ids: Ids = ids_of([], "")
@@ -51,7 +51,7 @@ class _Stream:
         self.is_too_long = False
 
     def add(self, ids: Ids, count: object, most: int) -> None:
-        """Add the ids of an event; `count` is how many there are by now, if the event says so."""
+        """Add the ids of an event; `count` is the number of ids so far, if the event has it."""
         if self._is_all_so_far(ids, count):
             self.ids = ids
         else:
@@ -67,7 +67,7 @@ class _Stream:
 
 
 class _Streams:
-    """The completions under way, by id and choice."""
+    """The open completions, by id and choice."""
 
     def __init__(self, source: str, options: ReadOptions) -> None:
         self.source = source
@@ -79,7 +79,7 @@ class _Streams:
         self.has_ids = False
 
     def read(self, source: Source) -> Iterator[Item]:
-        """Records, and what could not be read."""
+        """Return records, and errors for what could not be read."""
         reader = FrameReader(is_joined=True, max_bytes=self.options.max_record_bytes)
         while block := source.stream.read(_BLOCK):
             yield from self._of_frames(reader.feed(block))
@@ -113,12 +113,12 @@ class _Streams:
         if frame.data is None:
             raise ValueError(self.options.too_long())
         if frame.data.strip() == _DONE:
-            # It ends the response whose event came last, of those that come mixed.
+            # It ends the response of the last event, if responses come mixed.
             yield from self._finish([key for key in self.open if key[0] == self.last_id])
             return
         value = json_of(frame.data)
         if not isinstance(value, dict):
-            raise ValueError("an event that is no JSON object")
+            raise ValueError("an event that is not a JSON object")
         self.last_id = _id_of(value)
         for choice, items, prompt in find_ids(value, self.options):
             self._add(value, _choice_of(value, choice), items, prompt)
@@ -139,7 +139,7 @@ class _Streams:
         stream.metadata |= {name: said[name] for name in _LASTING if name in said}
 
     def _ended(self, value: dict[str, Any]) -> list[_Key]:
-        """The completions that this event ends."""
+        """Return the completions that this event ends."""
         choices = value.get("choices")
         if not isinstance(choices, list):
             keys = [(self.last_id, _choice_of(value, 0))] if _says_end(value) else []
@@ -174,7 +174,7 @@ _REMEDY = (
 
 
 def _meta(value: dict[str, Any]) -> dict[str, Any]:
-    """SGLang's `meta_info`."""
+    """Return SGLang's `meta_info`."""
     meta = value.get("meta_info")
     return meta if isinstance(meta, dict) else {}
 
@@ -190,17 +190,17 @@ def _index_of(value: Any, default: int) -> int:
 
 
 def _choice_of(value: dict[str, Any], choice: int) -> int:
-    """The choice; engines without `choices` number the event itself."""
+    """Return the choice; engines without `choices` number the event itself."""
     return choice if "choices" in value else _index_of(value, choice)
 
 
 def _count_of(value: dict[str, Any]) -> object:
-    """How many ids there are by now, which only an engine says that may send all of them."""
+    """Return the number of ids so far; only engines that may send all ids so far tell it."""
     return _meta(value).get("completion_tokens")
 
 
 def _says_end(value: Any) -> bool:
-    """Whether an event, or the choice in it, is the last of its completion."""
+    """Return whether an event, or the choice in it, is the last of its completion."""
     if not isinstance(value, dict):
         return False
     reason = value.get("finish_reason") or _meta(value).get("finish_reason")

@@ -1,7 +1,7 @@
 """Logs of text: plain ids, JSON, and lines of JSON.
 
-Lines end with LF, CRLF or CR. Text is read block by block; what is held is one record, or part of
-one, and no more of it than `ReadOptions.max_record_bytes`.
+Lines end with LF, CRLF or CR. Text is read block by block; at most one record is held, and no more
+of it than `ReadOptions.max_record_bytes`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from harmony_stream.logs.parts import LogPart, group
-from harmony_stream.logs.readers.json_values import CUT, CutError, decode, json_of, told
+from harmony_stream.logs.readers.json_values import CUT, CutError, decode, json_error, json_of
 from harmony_stream.logs.readers.paths import records_of
 from harmony_stream.logs.record import GREATEST, Ids, Item, LogError, LogRecord, ReadOptions, quote
 from harmony_stream.support.sse import BYTE_ORDER_MARK
@@ -32,7 +32,7 @@ _END = "; what follows cannot be read"
 
 
 def _read(stream: io.BufferedReader[Any], size: int) -> bytes:
-    """A block in which all lines end with LF: CR is nothing else in ids or JSON."""
+    """Return a block in which all lines end with LF: in ids and JSON, CR is only a line end."""
     data = stream.read(size)
     if data.endswith(b"\r") and stream.peek(1)[:1] == b"\n":
         stream.read(1)
@@ -46,7 +46,7 @@ _LONGEST_WORD = 64
 
 
 def read_ids(source: Source, options: ReadOptions) -> Iterator[LogPart]:
-    """One stream: decimal numbers with white space or commas between them."""
+    """Read one stream: decimal numbers with white space or commas between them."""
     return group(_plain(source, options))
 
 
@@ -72,9 +72,9 @@ def _all_ids(source: Source, options: ReadOptions) -> Ids:
 
 
 def _whole_words(data: bytes) -> tuple[bytes, bytes]:
-    """The data up to the last white space, and what may be the first part of a word."""
+    """Return the data up to the last white space, and the beginning of a word after it."""
     cut = max(data.rfind(space) for space in (b" ", b"\n", b"\t", b",")) + 1
-    if len(data) - cut > _LONGEST_WORD:  # no id is so long
+    if len(data) - cut > _LONGEST_WORD:  # longer than any id
         return data, b""
     return data[:cut], data[cut:]
 
@@ -84,7 +84,7 @@ def _ids_in(data: bytes, line: int, source: str) -> Ids:
         try:
             return array("I", map(int, data.replace(b",", b" ").split()))
         except (ValueError, OverflowError):
-            pass  # told below, with its line
+            pass  # reported below, with its line
     ids = array("I")
     for number, text in enumerate(data.split(b"\n"), line):
         try:
@@ -106,15 +106,15 @@ def _id(word: bytes) -> int:
 
 @attrs.frozen
 class LinesPart:
-    """Whole lines, to be read as JSON; or a last one without its end.
+    """Whole lines of JSON that are not yet read, or a last one without its end.
 
     Attributes:
         source: the name of the log.
         first: the number of the first line.
         data: the lines.
-        options: how to read them.
-        is_open: whether the log ended before the only line did.
-        follows: whether there were lines before.
+        options: the options for reading them.
+        is_open: True if the log ended before the only line did.
+        follows: True if there were lines before.
     """
 
     source: str
@@ -125,7 +125,7 @@ class LinesPart:
     follows: bool
 
     def items(self) -> Iterator[Item]:
-        """The records of each line."""
+        """Return the records of each line."""
         for number, line in enumerate(self.data.split(b"\n"), self.first):
             if len(line) > self.options.max_record_bytes:
                 yield LogError(self.source, f"line {number}", self.options.too_long())
@@ -144,13 +144,13 @@ class LinesPart:
             return LogError(self.source, place, str(error))
         if self.follows:
             return LogError(self.source, place, "the last line is cut off", is_cut=True)
-        # A document that was cut looks the same: there is nothing to show that more will come.
+        # A cut document looks like this too: nothing shows that more will come.
         reason = "the log is cut off before its first line ends"
         return LogError(self.source, place, reason, ends_log=True)
 
 
 def read_lines(source: Source, options: ReadOptions) -> Iterator[LogPart]:
-    """JSON values, one a line; blank lines count, but say nothing."""
+    """Read JSON values, one a line; blank lines count as lines, not as records."""
     number, follows = 1, False
     held = _Held(options.max_record_bytes)
     while block := _read(source.stream, _BLOCK):
@@ -167,7 +167,7 @@ def read_lines(source: Source, options: ReadOptions) -> Iterator[LogPart]:
 
 
 class _Held:
-    """A line under way, of which no more is held than tells that it is too long."""
+    """An open line; of a line that is too long, only the beginning is held."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -180,7 +180,7 @@ class _Held:
             self._size += len(part)
 
     def take(self, lines: bytes) -> bytes:
-        """What is held, and these lines, the first of which ends it."""
+        """Return the open line with these lines, the first of which ends it."""
         if not self._parts:
             return lines
         if self._size > self._most:
@@ -195,7 +195,7 @@ class _Held:
 
 
 def read_document(source: Source, options: ReadOptions) -> Iterator[LogPart]:
-    """One JSON value; of an array of arrays or objects, each item is read by itself."""
+    """Read one JSON value; each item of an array of arrays or objects is read by itself."""
     return group(_document(source, options))
 
 
@@ -214,7 +214,7 @@ def _document(source: Source, options: ReadOptions) -> Iterator[Item]:
 
 
 class _Window:
-    """A JSON document of which only the part at hand is held."""
+    """A JSON document, of which only the current part is held."""
 
     def __init__(self, stream: io.BufferedReader[Any], options: ReadOptions) -> None:
         self._stream = stream
@@ -224,7 +224,7 @@ class _Window:
         self._at = 0
         self._is_whole = False
         self._fault: UnicodeDecodeError | None = None
-        self._line = self._column = 1  # of what stands at `_counted`
+        self._line = self._column = 1  # of the character at `_counted`
         self._counted = 0
         self._value_size = 0
         self.begin = 1
@@ -232,12 +232,12 @@ class _Window:
 
     @property
     def place(self) -> str:
-        """The place at which reading has come."""
+        """The line and column that reading has reached."""
         line, column = self._place()
         return f"line {line}, column {column}"
 
     def _place(self) -> tuple[int, int]:
-        """Line and column, counted on from where they were counted last."""
+        """Return line and column, counted from where they were counted last."""
         if lines := self._text.count("\n", self._counted, self._at):
             self._line += lines
             self._column = self._at - self._text.rfind("\n", self._counted, self._at)
@@ -247,12 +247,12 @@ class _Window:
         return self._line, self._column
 
     def check(self) -> None:
-        """Refuse the last value if it was longer than it may be."""
+        """Refuse the last value if it is longer than a record may be."""
         if self._value_size > self._options.max_record_bytes:
             raise ValueError(self._options.too_long())
 
     def values(self) -> Iterator[Any]:
-        """The items of an array of arrays or objects; any other value as it is."""
+        """Return the items of an array of arrays or objects; any other value as it is."""
         if not self._next():
             return
         if self._begins_nested():
@@ -266,7 +266,7 @@ class _Window:
     def _begins_nested(self) -> bool:
         if self._text[self._at] != "[":
             return False
-        # What decides may not be at hand yet: the bracket is left where it is.
+        # The next character may not be read yet: the bracket is not taken.
         while not self._is_whole and _SPACES.fullmatch(self._text, self._at + 1):
             self._more()
         return bool(_NESTED.match(self._text, self._at))
@@ -282,10 +282,10 @@ class _Window:
         self._expect("")
 
     def _more(self) -> None:
-        """Read as much again as there is, so that a long value is looked at a few times only."""
+        """Read as much again as is held, so that a long value is decoded only a few times."""
         if self._fault is not None:
             self._at = len(self._text)
-            raise told(self._fault)
+            raise json_error(self._fault)
         self._place()
         held = self._text[self._at :]
         self._text, self._at, self._counted = held, 0, 0
@@ -303,7 +303,7 @@ class _Window:
             return error.object[: error.start].decode()
 
     def _next(self) -> str:
-        """The next character that is not white space, which is not taken; "" at the end."""
+        """Return the next character that is not white space, without taking it; "" at the end."""
         while True:
             self._at = _SPACES.match(self._text, self._at).end()  # type: ignore[union-attr]
             if self._at < len(self._text) or self._is_whole:
@@ -315,7 +315,7 @@ class _Window:
             return
         if not found:
             raise CutError(CUT)
-        # Lines of arrays look like a document if the first is longer than what was looked at.
+        # Lines of arrays look like a document if the first one is longer than the head.
         remedy = "" if character else "; if each line is a value of its own, the format is jsonl"
         raise ValueError(f"not JSON: {quote(found)} after a value{remedy}")
 
@@ -327,15 +327,15 @@ class _Window:
             except (ValueError, RecursionError) as error:
                 self._judge(error)
             else:
-                # A number may go on in what is not yet read.
+                # A number may continue in what is not yet read.
                 if end < len(self._text) or self._is_whole:
                     self._take(end)
                     return value
             self._more()
 
     def _judge(self, error: Exception) -> None:
-        """Raise what is wrong, unless more of the text may make it right."""
-        reason = told(error)
+        """Raise the error, unless more of the text may make the value valid."""
+        reason = json_error(error)
         is_cut = isinstance(reason, CutError)
         if is_cut and not self._is_whole:
             return

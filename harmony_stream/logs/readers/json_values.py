@@ -1,7 +1,7 @@
-"""JSON values of a log, told in a sentence where they are none, and frugal where they are long.
+"""JSON values of a log, with sentences for errors, and with little memory for long arrays of ids.
 
-The standard library's decoder makes an object of each number: 40 bytes for one of seven. Of a long
-text that is mostly token ids, arrays of ids are made four bytes an id instead, some thousands at a
+The standard library's decoder makes an object of each number: 40 bytes for seven digits. If a long
+text is mostly token ids, arrays of ids take four bytes an id instead, read some thousands at a
 time. A library that reads piece by piece (ijson, json-stream) makes an event of each number, at
 several times the cost, and would be a dependency of the core.
 """
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 CUT = "not JSON: it is cut off"
-# From here on it matters how much memory a value takes.
+# From this length on, the memory of a value matters.
 _LONG = 1 << 20
-# A run of ids that is worth a call of its own, and how much of one is read at once.
+# The shortest run of ids that is worth a call of its own, and the most that is read at once.
 _WORTH = 64
 _IDS = re.compile(r"[0-9, \t\r\n]{0,65536}")
-# What may become a word, a number or an escape when more comes.
+# Beginnings of a word, a number or an escape, which more text may complete.
 _WORDS = ("true", "false", "null", "NaN", "Infinity", "-Infinity")
 _UNFINISHED = re.compile(r"-|\.|[eE][+-]?|u[0-9a-fA-F]{0,4}")
 
@@ -35,10 +35,10 @@ class CutError(ValueError):
 
 
 def json_of(data: bytes) -> Any:
-    """A JSON value; arrays of ids in it may be `array("I")`.
+    """Return a JSON value; arrays of ids in it may be `array("I")`.
 
     Raises:
-        ValueError: with a sentence about what is wrong.
+        ValueError: the data are not JSON; the sentence gives the reason.
 
     >>> json_of(b"[1, 2")
     Traceback (most recent call last):
@@ -49,11 +49,11 @@ def json_of(data: bytes) -> Any:
         text = data.decode()
         return _decoder(text).decode(text)
     except (ValueError, RecursionError) as error:
-        raise told(error) from None
+        raise json_error(error) from None
 
 
 def decode(text: str, start: int) -> tuple[Any, int]:
-    """The JSON value that begins there, and where it ends; raises what `json` does."""
+    """Return the JSON value that begins there, and its end; raise what `json` raises."""
     return _decoder(text).raw_decode(text, start)
 
 
@@ -62,8 +62,8 @@ def _decoder(text: str) -> json.JSONDecoder:
     return _FRUGAL if is_frugal else _DECODER
 
 
-def told(error: Exception) -> ValueError:
-    """What is wrong with some JSON, in a sentence; a `CutError` if more could make it right."""
+def json_error(error: Exception) -> ValueError:
+    """Return an error of JSON as a sentence: a `CutError` if more text could make it valid."""
     match error:
         case UnicodeDecodeError(reason="unexpected end of data"):
             return CutError(CUT)
@@ -92,14 +92,14 @@ def _is_cut(error: json.JSONDecodeError) -> bool:
 
 
 def _array(s_and_end: tuple[str, int], scan_once: Callable[[str, int], Any], **_: Any) -> Any:
-    """An array of JSON from behind its bracket: `array("I")` if it holds nothing but ids."""
+    """Read an array of JSON from after its bracket: an `array("I")` if it holds only ids."""
     text, end = s_and_end
     ids = array("I")
     while (run := _IDS.match(text, end)) and (cut := run[0].rfind(",")) > _WORTH:
         try:
             ids += array("I", json.loads(f"[{run[0][:cut]}]"))
         except (ValueError, OverflowError):
-            break  # the rest is read as any array, which says what is wrong with it
+            break  # the rest is read like any array, which raises the error
         end += cut + 1
     rest, stop = json.decoder.JSONArray((text, end), scan_once)  # type: ignore[attr-defined]
     if not ids:
@@ -112,7 +112,7 @@ def _array(s_and_end: tuple[str, int], scan_once: Callable[[str, int], Any], **_
 
 
 class _Frugal(json.JSONDecoder):
-    """The standard library's decoder in Python, with arrays of its own."""
+    """The standard library's decoder in Python, with `_array` for arrays."""
 
     def __init__(self) -> None:
         super().__init__()

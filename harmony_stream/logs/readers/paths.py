@@ -1,7 +1,7 @@
-"""Where engines and trainers put token ids in JSON, as data.
+"""Places of token ids in the JSON of engines and trainers, as data.
 
-A path leads to them: names and places separated by dots, `*` for each item of an array, which
-makes them choices. The first layout that finds ids in a value is the one.
+A path has names and indexes separated by dots, and `*` for each item of an array, whose items are
+choices. The first layout that finds ids in a value is used.
 """
 
 # ruff: noqa: ANN401 - JSON values may be of any type
@@ -23,7 +23,7 @@ Found: TypeAlias = tuple[int, list[Any], list[Any] | None]
 """A choice, its ids and those of its prompt, not yet checked."""
 
 LISTS = (list, array)
-"""What an array of JSON may be: a long one of ids is an `array`."""
+"""The types of a JSON array: a long one of ids is an `array`."""
 
 ID_FIELDS = (
     "token_ids",
@@ -42,20 +42,21 @@ ID_FIELDS = (
 """Names of fields, columns and arrays that hold the ids of a completion, in order of trust."""
 
 PROMPT_FIELDS = ("prompt_token_ids", "prompt_ids", "input_ids", "prompt_tokens", "input_tokens")
-"""The same for prompts; some engines have counts under these names, which are passed over."""
+"""Names for the ids of a prompt. Some engines have counts under these names, which are skipped."""
 
 LENGTH_FIELDS = ("lengths", "length", "completion_lengths", "completion_length")
-"""Names of what says how many ids of a padded row count."""
+"""Names for the number of ids in a padded row."""
 
 
 @attrs.frozen
 class Layout:
-    """One way to lay ids out.
+    """The places of ids and prompts in one format of an engine.
 
     Attributes:
         ids: the path to the ids.
         prompts: paths to the prompt.
-        read: what makes ids of what stands there, if it is not the ids; None if there are none.
+        read: reads ids out of the items at the path, if they are not the ids; returns None if there
+            are none.
     """
 
     ids: str
@@ -63,7 +64,7 @@ class Layout:
     read: Callable[[list[Any]], list[Any] | None] | None = None
 
     def find(self, value: Any) -> list[Found]:
-        """The ids of each choice; empty if this is not the layout."""
+        """Return the ids of each choice; empty if the value has another layout."""
         found = list(_lists(value, keys_of(self.ids)))
         if self.read is not None:
             read = ((choice, self.read(items)) for choice, items in found)
@@ -81,7 +82,7 @@ class Layout:
 
 @cache
 def keys_of(path: str) -> tuple[str, ...]:
-    """The steps of a path.
+    """Return the steps of a path.
 
     >>> keys_of("choices.0.token_ids")
     ('choices', '0', 'token_ids')
@@ -90,7 +91,7 @@ def keys_of(path: str) -> tuple[str, ...]:
 
 
 def _lists(value: Any, keys: tuple[str, ...]) -> Iterator[tuple[int | None, Any]]:
-    """The lists at the end of a path; a list of lists is one for each choice."""
+    """Return the lists at the end of a path; a list of lists holds one for each choice."""
     for choice, end in _walk(value, keys):
         if isinstance(end, LISTS):
             if len(end) and isinstance(end[0], LISTS) and not _is_logprob(end[0]):
@@ -125,7 +126,7 @@ def _is_logprob(item: Any) -> bool:
 
 
 def _from_logprobs(items: list[Any]) -> list[Any] | None:
-    """SGLang's `[logprob, id, text]`."""
+    """Return the ids in SGLang's `[logprob, id, text]`."""
     if all(isinstance(item, list) and _is_logprob(item) for item in items):
         return [item[1] for item in items]
     return None
@@ -135,7 +136,7 @@ _MARKED = "token_id:"
 
 
 def _from_marked_tokens(items: list[Any]) -> list[Any] | None:
-    """VLLM's `"token_id:200005"`, by itself or as the `token` of a log probability."""
+    """Return the ids in vLLM's `"token_id:200005"`, alone or as `token` of a log probability."""
     words = [str(item.get("token")) if isinstance(item, dict) else str(item) for item in items]
     if all(word.startswith(_MARKED) for word in words):
         ids = [word.removeprefix(_MARKED) for word in words]
@@ -158,7 +159,7 @@ LAYOUTS = (
 
 
 def find_ids(value: Any, options: ReadOptions) -> list[Found]:
-    """The ids in a JSON value, of each choice; empty if there are none.
+    """Return the ids in a JSON value, of each choice; empty if there are none.
 
     >>> answer = {"choices": [{"index": 1, "token_ids": [5]}], "prompt_token_ids": [4]}
     >>> find_ids(answer, ReadOptions())
@@ -178,10 +179,10 @@ def find_ids(value: Any, options: ReadOptions) -> list[Found]:
 def records_of(
     value: Any, options: ReadOptions, source: str, number: int, unit: str
 ) -> list[LogRecord]:
-    """The records in a JSON value.
+    """Return the records in a JSON value.
 
     Raises:
-        ValueError: there are no ids, or they are none.
+        ValueError: there are no ids, or they are not valid.
 
     >>> [record.choice for record in records_of([[5], [6]], ReadOptions(), "a", 1, "line")]
     [0, 1]
@@ -205,7 +206,7 @@ def records_of(
 
 
 def no_ids(options: ReadOptions) -> str:
-    """Why a value has no ids, in a sentence."""
+    """Return the reason why a value has no ids, as a sentence."""
     if options.ids is not None:
         return f"no token ids at {options.ids}"
     fields = ", ".join(ID_FIELDS[:-1])
@@ -213,7 +214,7 @@ def no_ids(options: ReadOptions) -> str:
 
 
 def metadata_of(value: Any, choice: int) -> dict[str, Any]:
-    """Words, numbers and flags beside the ids: those of the value, then those of the choice.
+    """Return words, numbers and flags beside the ids: of the value, then of the choice.
 
     >>> metadata_of({"id": "a", "choices": [{"index": 0, "stop_reason": 5}]}, 0)
     {'id': 'a', 'index': 0, 'stop_reason': 5}

@@ -1,4 +1,4 @@
-"""Where a log comes from: a file or a stream, compressed or not, opened so that one can look."""
+"""The source of a log: a file or a stream, compressed or not, with a look ahead."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LogSource: TypeAlias = "str | os.PathLike[str] | BinaryIO | IO[bytes]"
 HEAD = 1 << 16
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _GZIP_FORMAT = 16 + zlib.MAX_WBITS
-# Four bytes of zstd may be 128 kB of data, and its decoder gives all that it makes at once.
+# Four bytes of zstd may be 128 kB of data, and its decoder returns all of it at once.
 _ZSTD_STEP = 512
 
 
@@ -30,12 +30,12 @@ class Source:
     """An open log.
 
     Attributes:
-        name: for people.
-        path: of the file if it can be opened again as it is, else None.
-        stream: what it holds, decompressed; `peek` looks ahead.
-        position: how many bytes of the file were read.
-        trouble: what kept the rest from being decompressed, "" for nothing.
-        is_cut: whether that is that the rest is missing.
+        name: the name in messages.
+        path: the path of the file, if it can be opened again as it is; otherwise None.
+        stream: the content, decompressed; `peek` looks ahead.
+        position: the number of bytes of the file that were read.
+        trouble: the reason why the rest could not be decompressed; "" if it could.
+        is_cut: True if the reason is that the rest is missing.
     """
 
     def __init__(self, place: LogSource) -> None:
@@ -71,11 +71,11 @@ class Source:
         return None
 
     def head(self) -> bytes:
-        """The beginning, which is not taken by that."""
+        """Return the beginning, without taking it."""
         return self.stream.peek(HEAD)
 
     def seekable(self) -> BinaryIO:
-        """All of it as a file in which one can seek: itself, or a temporary copy on disk.
+        """Return all of it as a seekable file: itself, or a temporary copy on disk.
 
         Raises:
             LogError: it cannot be decompressed as a whole.
@@ -92,12 +92,12 @@ class Source:
         return copy  # type: ignore[no-any-return]
 
     def close(self) -> None:
-        """Close what was opened here."""
+        """Close the files that were opened here."""
         self._opened.close()
 
 
 def name_of(place: LogSource) -> str:
-    """The name of a log, for people.
+    """Return the name of a log in messages.
 
     >>> name_of(io.BytesIO())
     '<stream>'
@@ -105,7 +105,7 @@ def name_of(place: LogSource) -> str:
     if isinstance(place, str | os.PathLike):
         return os.fspath(place)
     name = getattr(place, "name", None)
-    if name == 0:  # how a file is called that was opened by the number of standard input
+    if name == 0:  # the name of a file that was opened by the number of standard input
         return "<stdin>"
     return name if isinstance(name, str) else "<stream>"
 
@@ -115,13 +115,13 @@ def _buffered(raw: io.RawIOBase) -> io.BufferedReader:
 
 
 class _Counting(io.RawIOBase):
-    """A raw view of any binary stream, which it does not close."""
+    """A raw view of any binary stream, which it counts and does not close."""
 
     def __init__(self, source: Source, raw: Any) -> None:  # noqa: ANN401 - whatever has read()
         self._source = source
-        # A pipe gives what there is; read() would wait for more.
+        # read1() of a pipe returns what is there; read() would wait for more.
         self._read_some = getattr(raw, "read1", raw.read)
-        # Filled as far as it goes: what the format is must not depend on how a pipe was written to.
+        # Filled as far as possible: the format must not depend on how a pipe was written to.
         first = bytearray()
         while len(first) < HEAD and (data := self._read(HEAD - len(first))):
             first += data
@@ -145,9 +145,9 @@ class _Counting(io.RawIOBase):
 
 
 class _Inflating(io.RawIOBase):
-    """A compressed stream, of one or more parts; where it breaks it ends, and says so.
+    """A compressed stream of one or more parts, which ends where the data are broken or cut.
 
-    No more is decompressed than is asked for, however much the data would give.
+    It decompresses no more than is asked for, however much the data hold.
     """
 
     def __init__(
@@ -165,7 +165,7 @@ class _Inflating(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:  # noqa: ANN401 - a buffer
-        # Filled as far as it goes, since the format is told by what is read first.
+        # Filled as far as possible, since the format is detected in what is read first.
         count = 0
         while count < len(buffer) and not (self._is_over or self._source.trouble):
             data = self._some(len(buffer) - count)
@@ -174,7 +174,7 @@ class _Inflating(io.RawIOBase):
         return count
 
     def _some(self, size: int) -> bytes:
-        """Some bytes, no more than `size`; none does not mean that there are no more."""
+        """Return some bytes, at most `size`; an empty result is not the end."""
         data = self._waiting or self._raw.read1(self._step)
         self._waiting = b""
         if not data:
@@ -184,7 +184,7 @@ class _Inflating(io.RawIOBase):
         return self._inflate(data, size) if data else b""
 
     def _end(self, size: int) -> bytes:
-        """What the decoder still holds; then it is over, or cut."""
+        """Return what the decoder still holds; after that the stream is over, or cut."""
         made = self._inflate(b"", size) if self._part is not None else b""
         self._is_over = not made
         if self._is_over and self._part is not None:
@@ -204,7 +204,7 @@ class _Inflating(io.RawIOBase):
 
 
 class _ZstdPart:
-    """A decoder of zstd that gives no more than is asked for, as zlib's does."""
+    """A decoder of zstd that returns no more than is asked for, like that of zlib."""
 
     def __init__(self, decoder: Any) -> None:  # noqa: ANN401 - of a package that may be missing
         self._decoder = decoder
@@ -226,7 +226,7 @@ class _ZstdPart:
 
 
 def size_of(place: LogSource) -> int | None:
-    """How many bytes a file has; None for a stream, or what cannot be found.
+    """Return the size of a file in bytes; None for a stream, or a file that is not there.
 
     >>> size_of(io.BytesIO()) is None
     True

@@ -1,7 +1,7 @@
 """Logs in columns: Parquet, and Arrow's own files and streams.
 
-Read batch by batch. Of a Parquet file each row group is a part of its own, that the process
-opens in which it is read.
+Read batch by batch. Each row group of a Parquet file is a part of its own, and is opened in the
+process that reads it.
 """
 
 # ruff: noqa: ANN401 - pyarrow is loaded late, and has no types
@@ -31,7 +31,7 @@ _ROWS = 256
 
 @attrs.frozen
 class _Columns:
-    """Which columns are what."""
+    """The names of the columns by their purpose."""
 
     ids: str
     prompt: str | None
@@ -40,22 +40,22 @@ class _Columns:
 
     @property
     def names(self) -> list[str]:
-        """All that are read."""
+        """All columns that are read."""
         first = (self.ids, self.prompt, self.lengths)
         return [name for name in (*first, *self.metadata) if name is not None]
 
 
 @attrs.frozen
 class RowGroupPart:
-    """A row group of a Parquet file, which is read where the part is.
+    """A row group of a Parquet file, read in the process that has the part.
 
     Attributes:
         path: the file.
         source: the name of the log.
-        group: which row group, from 0.
+        group: the number of the row group, from 0.
         first: the number of its first row, from 1.
-        columns: what to read.
-        options: how to read it.
+        columns: the columns to read.
+        options: the options for reading them.
     """
 
     path: str
@@ -66,7 +66,7 @@ class RowGroupPart:
     options: ReadOptions
 
     def items(self) -> Iterator[Item]:
-        """The records of the row group."""
+        """Return the records of the row group."""
         with open(self.path, "rb") as file:
             parquet = need("pyarrow.parquet").ParquetFile(file)
             batches = parquet.iter_batches(_ROWS, [self.group], self.columns.names)
@@ -74,7 +74,7 @@ class RowGroupPart:
 
 
 def read_parquet(source: Source, options: ReadOptions) -> Iterator[LogPart]:
-    """The rows of a Parquet file, row group by row group."""
+    """Read the rows of a Parquet file, row group by row group."""
     arrow = need("pyarrow")
     file = source.seekable()
     try:
@@ -95,7 +95,7 @@ def read_parquet(source: Source, options: ReadOptions) -> Iterator[LogPart]:
 
 
 def read_arrow(source: Source, options: ReadOptions) -> Iterator[LogPart]:
-    """The rows of an Arrow file (Feather is one), or of an Arrow stream."""
+    """Read the rows of an Arrow file (such as Feather), or of an Arrow stream."""
     arrow = need("pyarrow")
     batches: Iterator[Any]
     try:
@@ -113,7 +113,7 @@ def read_arrow(source: Source, options: ReadOptions) -> Iterator[LogPart]:
 
 
 class _Watched:
-    """A stream that tells whether the last read had all that it asked for."""
+    """A stream that records whether the last read returned less than it asked for."""
 
     closed = False
 
@@ -128,16 +128,16 @@ class _Watched:
 
 
 def _to_the_end(reader: Any, file: _Watched) -> Iterator[Any]:
-    """The batches of a stream, which ends with a mark; Arrow takes the end of a file for it too."""
+    """Return the batches of a stream, which must end with a mark; Arrow does not require it."""
     yield from reader
     if file.is_short:
-        raise ValueError("the stream has no mark at its end, as one that is cut off")
+        raise ValueError("the stream has no mark at its end: it may be cut off")
     if file.stream.peek(1):
         raise ValueError("something follows the end of the stream")
 
 
 def _validated(batches: Iterable[Any]) -> Iterator[Any]:
-    """Arrow believes what a file says of its own layout: damaged offsets lead anywhere."""
+    """Check each batch: Arrow trusts the layout in a file, and damaged offsets lead anywhere."""
     for batch in batches:
         batch.validate(full=True)
         yield batch
@@ -148,10 +148,10 @@ def _first_line(error: Exception) -> str:
 
 
 def _choose(schema: Any, options: ReadOptions) -> _Columns:
-    """Which columns are what, by what they are called or told to be.
+    """Return the columns by their purpose, given or detected.
 
     Raises:
-        ValueError: none has ids, or there is no such column.
+        ValueError: no column has ids, or a given one is not there.
     """
     types = need("pyarrow").types
     lists = [field.name for field in schema if _is_ids(types, field.type)]
@@ -207,7 +207,7 @@ def _records(
 def _items(
     source: str, batch: Any, columns: _Columns, options: ReadOptions, first: int
 ) -> Iterator[Item]:
-    """The records of one batch."""
+    """Return the records of one batch."""
     nothing = [None] * batch.num_rows
     prompts = _id_lists(batch.column(columns.prompt), options) if columns.prompt else nothing
     lengths = batch.column(columns.lengths).to_pylist() if columns.lengths else nothing
@@ -241,7 +241,7 @@ def _record(
 
 
 def _id_lists(column: Any, options: ReadOptions) -> Iterator[Ids | ValueError | None]:
-    """Each list of a column as ids; None for a null, an error for what is no ids."""
+    """Return each list of a column as ids; None for a null, an error for invalid ids."""
     arrow = need("pyarrow")
     if arrow.types.is_fixed_size_list(column.type):
         column = column.cast(arrow.list_(column.type.value_type))
@@ -264,7 +264,7 @@ def _id_lists(column: Any, options: ReadOptions) -> Iterator[Ids | ValueError | 
 
 
 def _nulls(values: Any) -> list[int]:
-    """Where nulls stand."""
+    """Return the positions of nulls."""
     if not values.null_count:
         return []
     places = values.is_null().to_numpy(zero_copy_only=False).nonzero()[0]
