@@ -23,6 +23,7 @@ from harmony_stream.values.events import (
     MessageEnd,
     MessageStart,
 )
+from harmony_stream.values.fold import EndedMessage, Fold
 from harmony_stream.values.messages import Role
 
 if TYPE_CHECKING:
@@ -90,18 +91,15 @@ class Arguments:
     """The arguments of the calls in a stream, checked at the end of each call."""
 
     def __init__(self) -> None:
-        self._texts: list[str] | None = None  # of the call that is open
+        self._fold = Fold()
 
     def lack_json(self, event: Event) -> bool:
         """Take the next event; return whether it ends a complete call without the expected JSON."""
-        if isinstance(event, ContentDelta):
-            if self._texts is not None:
-                self._texts.append(event.text)
-        elif isinstance(event, MessageStart):
-            self._texts = [] if event.header.is_tool_call else None
-        elif isinstance(event, MessageEnd) and self._texts is not None and event.complete:
-            return lack_json(event.header, "".join(self._texts))
-        return False
+        ended = self._fold.feed(event)
+        if not isinstance(ended, EndedMessage) or not ended.end.complete:
+            return False
+        header = ended.end.header
+        return header.is_tool_call and lack_json(header, ended.text)
 
 
 class Screen:
