@@ -101,7 +101,7 @@ def on_terminal(path, monkeypatch):
 SHOWN = {
     "<|channel|>analysis<|message|>Hm.<|end|>"
     "<|start|>assistant<|channel|>final<|message|>Yes.<|return|>": """\
-assistant analysis | thinking
+assistant analysis | reasoning
   Hm.
 -- end
 
@@ -138,7 +138,7 @@ assistant commentary | preamble
 -- end
 """,
     "<|channel|>analysis to=assistant<|message|>Note.<|end|>": """\
-assistant analysis | thinking to assistant
+assistant analysis | reasoning to assistant
   Note.
 -- end
 """,
@@ -537,7 +537,7 @@ def test_the_command_works_from_a_checkout_that_is_not_installed(replay, monkeyp
 def test_a_terminal_shows_channels_in_colours_and_thinking_dimmed(log, monkeypatch):
     thinking = ids("<|channel|>analysis<|message|>Hm.\nSo<|end|><|start|>assistant")
     shown = on_terminal(log([*thinking, *final("Yes")]), monkeypatch)
-    assert "\x1b[35massistant analysis | thinking\x1b[0m\n" in shown
+    assert "\x1b[35massistant analysis | reasoning\x1b[0m\n" in shown
     assert "\x1b[2;3m  Hm\x1b[0m" in shown
     assert "\x1b[1;32massistant final | answer\x1b[0m\n  Yes\n" in shown
 

@@ -41,7 +41,7 @@ class _Look:
     content: str
 
 
-_REASONING = _Look("thinking", "magenta", "dim italic")
+_REASONING = _Look("reasoning", "magenta", "dim italic")
 _PREAMBLE = _Look("preamble", "bold cyan", "cyan")
 _CALL = _Look("tool call", "bold yellow", "yellow")
 _ANSWER = _Look("answer", "bold green", "none")

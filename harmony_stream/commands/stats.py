@@ -151,7 +151,7 @@ def _part(name: str, tokens: int, total: int) -> str:
 def _lengths(tally: Tally) -> Iterator[str]:
     names = ("median", *(f"{share} %" for share in _PERCENTILES[1:-1]), "longest")
     yield "\n" + f"{'tokens a record':26}" + "".join(f"{name:>14}" for name in names)
-    for name, lengths in (("all", tally.lengths), ("thinking", tally.reasoning)):
+    for name, lengths in (("all", tally.lengths), ("reasoning", tally.reasoning)):
         places = (f"{percentile(lengths, share):14,}" for share in _PERCENTILES)
         yield f"  {name:24}" + "".join(places)
     yield "\nrecords by tokens"

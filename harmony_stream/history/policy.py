@@ -135,7 +135,7 @@ class _Turn:
     """One turn, by the indexes of its messages."""
 
     start: int
-    thoughts: list[int] = attrs.field(factory=list)
+    reasoning: list[int] = attrs.field(factory=list)
     is_finished: bool = False
 
 
@@ -210,7 +210,7 @@ class Turns:
         turn = self._turns[-1]
         key = (header.role, header.channel, header.recipient)
         if goes_with_its_turn(*key):
-            turn.thoughts.append(index)
+            turn.reasoning.append(index)
         turn.is_finished = finishes_its_turn(*key)
         self._note_whether_finished(len(self._turns) - 1, turn.is_finished)
 
@@ -243,7 +243,7 @@ class Turns:
         found: list[tuple[int, DropReason]] = []
         for number, turn in enumerate(self._turns[first:stop], first):
             if turn.is_finished and number < stays_from:
-                found += ((index, DropReason.FINISHED_TURN) for index in turn.thoughts)
+                found += ((index, DropReason.FINISHED_TURN) for index in turn.reasoning)
         start, end = self.start_of(first), self.start_of(len(self) if stop is None else stop)
         early = (index for index in range(start, min(end, cutoff)) if self._is_on_analysis(index))
         found += ((index, DropReason.BEFORE_FIRST_FINAL) for index in early)

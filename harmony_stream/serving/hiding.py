@@ -40,11 +40,11 @@ def shown(event: Event) -> Chunk | None:
     if route(event.header).kind not in _SHOWN:
         return None
     if isinstance(event, MessageStart):
-        event = attrs.evolve(event, header=_without_words_of_thought(event.header))
+        event = attrs.evolve(event, header=_without_reasoning_words(event.header))
     return event.to_dict()
 
 
-def _without_words_of_thought(header: Header) -> Header:
+def _without_reasoning_words(header: Header) -> Header:
     """Return the header without a channel or a type that may be words of reasoning.
 
     Reasoning whose `<|message|>` is missing ends up in the next header.

@@ -181,7 +181,7 @@ def test_tokens_are_counted_by_channel_and_calls_by_name(log, capsys):
 
     status = main(["stats", log(FIRST, SECOND, CUT_CALL, whole, stray, lines([vllm_completion()]))])
 
-    thinking = len(tokens_of(THINKING)) - 4
+    reasoning = len(tokens_of(THINKING)) - 4
     answer = len(tokens_of(ANSWER)) - 4
     total = 2 * len(FIRST) + 2 * len(SECOND) + len(CUT_CALL) + len(whole) + len(stray)
     out = capsys.readouterr().out.splitlines()
@@ -191,12 +191,12 @@ def test_tokens_are_counted_by_channel_and_calls_by_name(log, capsys):
     shown = {line[:26].strip(): line[26:].split() for line in out if line.startswith("  ")}
     shown = {name: values for name, values in shown.items() if values}
     assert shown["final"][0] == str(3 * answer)
-    assert shown["analysis"][0] == str(2 * thinking)
+    assert shown["analysis"][0] == str(2 * reasoning)
     assert shown["(user)"][0] == "1"
     assert shown["(outside of messages)"][0] == str(len(stray) - 2)
     assert shown["functions.moor"] == ["3", "incomplete:", "1"]
     assert shown["all"][-1] == str(len(FIRST))
-    assert shown["thinking"] == ["0", str(thinking), str(thinking), str(thinking)]
+    assert shown["reasoning"] == ["0", str(reasoning), str(reasoning), str(reasoning)]
     parts = [int(shown[name][0]) for name in shown if shown[name][-1].endswith("%")]
     assert sum(parts) == total
 
