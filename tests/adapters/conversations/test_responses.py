@@ -40,6 +40,13 @@ def test_the_apis_names_of_built_in_tools_add_them_to_the_system_message():
     assert (list(system.tools), developer) == (["browser", "python"], None)
 
 
+def test_functions_are_declared_in_the_developer_message():
+    tools = [{"type": "function", "name": "tide"}, {"type": "code_interpreter"}]
+    system, developer = opening(conversation_from_responses, "q", tools=tools)
+    assert [*system.tools] == ["python"]
+    assert [tool.name for tool in developer.tools["functions"].tools] == ["tide"]
+
+
 # -- Input items --
 
 ITEMS = {
