@@ -36,9 +36,13 @@ MODULES = [
     *(f"{HISTORY}policy.py", f"{HISTORY}normalize.py", "harmony_stream/parsing"),
 ]
 # Those that kill most for their time come first.
-TESTS_OF_HISTORY = ["history/test_history", "history/test_agent_session", "history/test_transcript"]
+TESTS_OF_HISTORY = [
+    *("history/test_policy", "history/test_normalize", "history/test_history"),
+    *("history/test_agent_session", "history/test_files", "history/test_transcript"),
+]
 TESTS = [
-    *("values/test_read_header", "rendering/test_sections", "parsing/test_machine"),
+    *("values/test_read_header", "values/test_header", "rendering/test_sections"),
+    "parsing/test_machine",
     *("parsing/test_header_tokens", "values/test_events", "parsing/test_marked_text"),
     *("parsing/test_collect", "test_parse_cases", "parsing/test_states", "parsing/test_parser"),
     *("test_rare_inputs", "test_laws", "drop_in/test_streamable"),

@@ -10,7 +10,6 @@ from harmony_stream import (
     Author,
     ContentDelta,
     EventParser,
-    LoadError,
     Malformed,
     Message,
     Renderer,
@@ -96,12 +95,6 @@ def test_text_where_tokens_belong_is_told_where_it_belongs(feed):
         feed()
 
 
-def test_a_parser_says_where_it_stands():
-    parser = EventParser()
-    parser.feed_many(TOKENS[:4])
-    assert repr(parser) == "<EventParser in CONTENT at position 4>"
-
-
 class Word(str):
     __slots__ = ()
 
@@ -142,10 +135,11 @@ def test_where_text_is_cut_does_not_matter_at_the_limit_of_a_header(text, limit)
 
 
 DUCK = tokens_of("🦆")[:1]
+IN_CONTENT = tokens_of("<|start|>assistant<|channel|>final<|message|>ab") + DUCK
 PROMPTS = [
     tokens_of("<|start|>user<|message|>q<|end|>hello"),
     tokens_of("<|start|>user<|message|>q<|end|>") + DUCK,
-    tokens_of("<|start|>assistant<|channel|>final<|message|>ab") + DUCK,
+    IN_CONTENT,
 ]
 
 
@@ -155,8 +149,10 @@ def test_nothing_of_a_prompt_is_emitted_whatever_it_left_open(prompt, end):
     parser = EventParser.after(prompt)
     events = [*parser.feed(VOCABULARY.special_tokens[end]), *parser.close()]
     assert not [event for event in events if isinstance(event, ContentDelta)]
-    faults = [event.error for event in events if isinstance(event, Malformed)]
-    assert {fault.token for fault in faults} <= {VOCABULARY.special_tokens[end]}
+    faults = [(e.error.kind, e.error.token) for e in events if isinstance(e, Malformed)]
+    is_broken_off = prompt is IN_CONTENT and end == "<|start|>"
+    wanted = [("missing_end", VOCABULARY.special_tokens[end])] if is_broken_off else []
+    assert faults == wanted
 
 
 def test_stray_text_that_a_prompt_began_is_reported_from_the_first_fed_token_on():
@@ -199,12 +195,6 @@ def test_a_marker_of_any_script_is_found_in_text_and_in_bytes(encode):
     given = encode("<|channel|>final<|message|>é‹｜stop｜›")
     start, delta, fault = EventParser(vocabulary=vocabulary).feed_text(given)
     assert (start.channel, delta.text, fault.error.token) == ("final", "é", 200020)
-
-
-@pytest.mark.parametrize("text", ["", "\ud800"])
-def test_what_no_text_can_spell_is_no_special_token(text):
-    with pytest.raises(LoadError, match="is not valid as a special token"):
-        Vocabulary.from_tiktoken(ENCODING, special_tokens={text: 201500})
 
 
 FORGERS = [

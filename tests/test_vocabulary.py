@@ -559,6 +559,16 @@ def test_a_missing_file_is_named(tmp_path):
         (b"IQ== 99999999999\n", SPECIAL, r"impossible id 99999999999"),
         (tiktoken_lines(), {**SPECIAL, "<|call|>": -7}, r"impossible id -7"),
         (tiktoken_lines(), {}, r"no id for <\|start\|>, <\|message\|>, .*; give the ids of this"),
+        (
+            tiktoken_lines(),
+            {**SPECIAL, "": 305},
+            r"'' is not valid as a special token; give the ids",
+        ),
+        (
+            tiktoken_lines(),
+            {**SPECIAL, "\ud800": 305},
+            r"'\\ud800' is not valid as a special token",
+        ),
         (tiktoken_lines(), {"<|start|>": 1}, r"no id for <\|message\|>, .*"),
         (tiktoken_lines(), {**SPECIAL, "<|end|>": 256}, r"id 256 is both <\|end\|> and b'Hi'"),
         (tiktoken_lines(), {**SPECIAL, "<|x|>": 256}, r"id 256 is both <\|x\|> and b'Hi'"),

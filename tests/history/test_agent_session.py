@@ -145,7 +145,7 @@ def test_with_nothing_dropped_each_prompt_begins_with_the_last_and_what_was_samp
     session = Session().run(HistoryPolicy.KEEP, lambda question, now: True)
 
     for prompt, sampled, following in zip(
-        session.prompts, session.samples, session.prompts[1:], strict=False
+        session.prompts[:-1], session.samples, session.prompts[1:], strict=True
     ):
         seen = [*prompt, *sampled]
         assert following[: len(seen)] == [END if token == RETURN else token for token in seen]

@@ -66,6 +66,14 @@ def test_a_copy_holds_the_same_text_and_goes_its_own_way():
     assert marked_text.cut("x") == [("<|enx", 5)]
 
 
+def test_what_is_forgotten_is_not_given_any_more():
+    marked_text = MarkedText(VOCABULARY, "")
+    assert marked_text.cut("a<|en") == [("a", 1)]
+    marked_text.forget()
+    assert marked_text.cut("d|>") == [("d|>", 3)]
+    assert marked_text.rest() == []
+
+
 @pytest.mark.parametrize("chunk", [1, None, ["a"], bytearray(b"a")])
 def test_anything_but_text_is_refused(chunk):
     with pytest.raises(TypeError, match=f"str or bytes, not {type(chunk).__name__}"):

@@ -187,6 +187,12 @@ def test_what_is_no_token_is_refused_before_anything_changes(token, error, sente
     assert pickle.dumps(parser) == before
 
 
+@pytest.mark.parametrize("tokens", ["", "5", b"\5\0"])
+def test_text_is_no_list_of_tokens(tokens):
+    with pytest.raises(TypeError, match=r"tokens are integers: feed_text\(\) takes marked text"):
+        fed("<|message|>").feed_many(tokens)
+
+
 @pytest.mark.parametrize("token", [2**64, 2**70, 10**30])
 def test_an_integer_however_large_is_an_unknown_token(token):
     assert faults_of(events_of([*HEADER, token])) == ["unknown_token"]
@@ -465,6 +471,17 @@ def test_a_closed_parser_takes_nothing_until_it_is_reset():
             call()
     parser.reset()
     assert described(feed_all(parser, ANSWER)) == EVENTS
+
+
+def test_half_a_marker_at_the_end_of_text_is_text():
+    parser = EventParser()
+    parser.feed_text("<|message|>a<|en")
+    assert described(parser.close()) == ["'<|en' 12:16", "truncated 16:16"]
+
+
+def test_a_parser_says_where_it_is():
+    assert repr(EventParser()) == "<EventParser in ROLE at position 0>"
+    assert repr(fed("<|channel|>final<|message|>Hi")) == "<EventParser in CONTENT at position 4>"
 
 
 def test_a_parser_that_was_reset_takes_the_other_kind_of_input():

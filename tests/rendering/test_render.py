@@ -2,7 +2,6 @@
 
 import ast
 import hashlib
-import inspect
 import json
 from contextlib import suppress
 from pathlib import Path
@@ -11,18 +10,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from reference import Wheel, WheelError
+from rendered import (
+    CALL,
+    CHANNELS,
+    CONTENTS,
+    PLAIN_NAMES,
+    RENDERERS,
+    TYPE_WORDS,
+    assistant,
+    conversation,
+    messages_read_in,
+    result,
+    text_of,
+    user,
+)
 from strategies import VOCABULARY, events_of, examples, tokens_of
 
 import harmony_stream.rendering
 from harmony_stream.errors import RenderError, RenderFormattingTokenError, RenderReferenceError
-from harmony_stream.parsing.collect import MessageCollector
 from harmony_stream.parsing.parser import EventParser
 from harmony_stream.rendering import render as render_module
-from harmony_stream.rendering.dropping import analysis_cutoff
 from harmony_stream.rendering.events import render_events
 from harmony_stream.rendering.header import (
-    MAX_HEADER_TOKENS,
-    NAMES,
     header_of,
     is_channel,
     is_tool_name,
@@ -45,7 +54,6 @@ from harmony_stream.values.tools import ToolDescription, ToolNamespaceConfig
 from harmony_stream.vocabulary import Vocabulary
 
 CASES = json.loads(Path(__file__).parents[1].joinpath("cases/render.json").read_text("utf-8"))
-RENDERERS = {name: Renderer(profile=name) for name in PROFILES}
 KEEP = RenderConversationConfig(auto_drop_analysis=False)
 
 
@@ -55,36 +63,6 @@ METHODS = {
     "render_conversation_for_training": [],
     "render_conversation_for_completion": [Role.ASSISTANT],
 }
-
-
-def text_of(tokens):
-    return VOCABULARY.decode(tokens)
-
-
-def assistant(text="", channel=None, recipient=None, content_type=None, name=None):
-    author = {"role": "assistant", "name": name}
-    return Message(author=author, content=text, channel=channel, recipient=recipient,
-                   content_type=content_type)  # fmt: skip
-
-
-def result(text="", channel="commentary", recipient="assistant", name="functions.f"):
-    author = Author(role=Role.TOOL, name=name)
-    return Message(author=author, content=text, channel=channel, recipient=recipient)
-
-
-def user(text=""):
-    return Message.from_role_and_content(Role.USER, text)
-
-
-def messages_read_in(tokens):
-    """The messages that a strict parser reads."""
-    collector = MessageCollector()
-    read = [collector.feed(event) for event in events_of(tokens, None, strict=True)]
-    return [message for message in read if message]
-
-
-def conversation(*messages):
-    return Conversation.from_messages(messages)
 
 
 # --- Cases ---------------------------------------------------------------------------------------
@@ -163,97 +141,6 @@ def test_a_marker_in_a_recipient_is_refused():
 
 
 # --- Layouts -------------------------------------------------------------------------------------
-
-CALL = ("commentary", "functions.f")
-
-# A message, and what stands between its <|start|> and its content in each profile.
-HEADERS = {
-    "an answer": (
-        assistant("", "final"),
-        "assistant<|channel|>final",
-        "assistant<|channel|>final",
-        "assistant<|channel|>final",
-    ),
-    "a call": (
-        assistant("", *CALL, "<|constrain|>json"),
-        "assistant to=functions.f<|channel|>commentary <|constrain|>json",
-        "assistant<|channel|>commentary to=functions.f <|constrain|>json",
-        "assistant<|channel|>commentary to=functions.f <|constrain|>json",
-    ),
-    "a call with the type bare": (
-        assistant("", *CALL, "json"),
-        "assistant to=functions.f<|channel|>commentary json",
-        "assistant<|channel|>commentary to=functions.f <|constrain|>json",
-        "assistant<|channel|>commentary to=functions.f <|constrain|>json",
-    ),
-    "a call with a space after the marker": (
-        assistant("", *CALL, "<|constrain|> json"),
-        "assistant to=functions.f<|channel|>commentary <|constrain|> json",
-        "assistant<|channel|>commentary to=functions.f <|constrain|> json",
-        "assistant<|channel|>commentary to=functions.f <|constrain|>json",
-    ),
-    "a call of python": (
-        assistant("", "analysis", "python", "code"),
-        "assistant to=python<|channel|>analysis code",
-        "assistant to=python<|channel|>analysis <|constrain|>code",
-        "assistant<|channel|>analysis to=python code",
-    ),
-    "a call without a channel": (
-        assistant("", None, "functions.f", "<|constrain|>json"),
-        "assistant to=functions.f <|constrain|>json",
-        "assistant to=functions.f <|constrain|>json",
-        "assistant to=functions.f <|constrain|>json",
-    ),
-    "a named author": (
-        assistant("", *CALL, name="bob"),
-        "assistant:bob to=functions.f<|channel|>commentary",
-        "assistant:bob<|channel|>commentary to=functions.f",
-        "assistant:bob<|channel|>commentary to=functions.f",
-    ),
-    "a message to all": (
-        assistant("", "final", "all"),
-        "assistant<|channel|>final",
-        "assistant<|channel|>final",
-        "assistant<|channel|>final",
-    ),
-    "a result": (
-        result(),
-        "functions.f to=assistant<|channel|>commentary",
-        "functions.f<|channel|>commentary to=assistant",
-        "functions.f to=assistant<|channel|>commentary",
-    ),
-    "a result to nobody": (
-        result(recipient=None),
-        "functions.f<|channel|>commentary",
-        "functions.f<|channel|>commentary",
-        "functions.f to=assistant<|channel|>commentary",
-    ),
-    "a result without a channel": (
-        result(channel=None),
-        "functions.f to=assistant",
-        "functions.f to=assistant",
-        "functions.f to=assistant<|channel|>commentary",
-    ),
-    "a result without anything": (
-        result(channel=None, recipient="all"),
-        "functions.f",
-        "functions.f",
-        "functions.f<|channel|>commentary",
-    ),
-    "a result of python": (
-        result("", "analysis", name="python"),
-        "python to=assistant<|channel|>analysis",
-        "python to=assistant<|channel|>analysis",
-        "python to=assistant<|channel|>analysis",
-    ),
-}
-
-
-@pytest.mark.parametrize(("message", *"abc"), HEADERS.values(), ids=HEADERS)
-def test_headers_are_laid_out_by_profile(message, a, b, c):
-    for name, header in zip(PROFILES, (a, b, c), strict=True):
-        text = text_of(RENDERERS[name].render(message))
-        assert text.rpartition("<|message|>")[0] == f"<|start|>{header}"
 
 
 @pytest.mark.parametrize(
@@ -396,12 +283,6 @@ def test_analysis_is_dropped(channels, left):
     assert render(channels) == render(left, KEEP)
 
 
-def test_the_final_of_a_user_ends_the_dropping_too():
-    headers = [(Role.USER, "final"), (Role.ASSISTANT, "analysis"), (Role.ASSISTANT, "final")]
-
-    assert analysis_cutoff(headers) == 0
-
-
 @pytest.mark.parametrize(
     ("messages", "end"),
     [
@@ -421,82 +302,21 @@ def test_only_a_final_message_at_the_end_returns_in_training(messages, end):
 
 # --- What is refused -----------------------------------------------------------------------------
 
-SYSTEM_PART = SystemContent.new()
-REFUSALS = {
-    "a tool without a name": (result(name=None),
-                              "author.name is missing. Tools should have a name!"),
-    "a tool with an empty name": (result(name=""),
-                                  "author.name '' is missing. Tools should have a name!"),
-    "a tool that is a role": (result(name="System"),
-                              "author.name 'System' of a tool would be read as another role"),
-    "a tool that is a named role": (
-        result(name="user:x"), "author.name 'user:x' of a tool would be read as another role"),
-    "a tool that is a recipient": (result(name="to=functions.f"),
-                                   "author.name 'to=functions.f' would be read as a recipient"),
-    "a channel that is a recipient": (assistant("", "to=functions.f"),
-                                      "channel 'to=functions.f' would be read as a recipient"),
-    "a type that is a recipient": (assistant("", "final", None, "<|constrain|> to=f"),
-                                   "content_type 'to=f' would be read as a recipient"),
-    "white space in a name": (assistant("", name="a\u2028b"),
-                              "author.name 'a\\u2028b' holds white space, "
-                              "which ends a word of a header"),
-    "white space in a channel": (assistant("", "final\n"),
-                                 "channel 'final\\n' holds white space, "
-                                 "which ends a word of a header"),
-    "a marker in a type": (assistant("", "final", None, "<|constrain|>json<|message|>"),
-                           "content_type 'json<|message|>' holds <|, "
-                           "with which only special tokens begin"),
-    "half a character in a text": (
-        assistant("caf\udce9!", "final"),
-        "content '\\udce9' holds half a character (a surrogate) at place 3; leave it out"),
-    "half a character in a channel": (
-        assistant("", "a\ud800"), "channel 'a\\ud800' holds half a character (a surrogate)"),
-    "an author with an empty name": (
-        assistant("", "final", name=""),
-        "author.name '' is empty, and would be read as a tool's"),
-    "a tool that is a channel": (result("", None, None, name="analysis"),
-                                 "author.name 'analysis' of a tool would be read as a channel"),
-    "an empty channel": (assistant("", ""), "channel '' is empty"),
-    "an empty recipient": (assistant("", "commentary", ""), "recipient '' is empty"),
-    "an empty type": (assistant("", "final", content_type=""), "content_type '' is empty"),
-    "a marker of a type alone": (assistant("", "final", content_type="<|constrain|> "),
-                                 "content_type '' is empty"),
-    "a recipient with content glued to it": (
-        assistant("", "commentary", "functions.a;b"),
-        f"recipient 'functions.a;b' would be read with recipient 'functions.a'; {NAMES}"),
-    "a recipient that nobody sees": (
-        assistant("", "commentary", "\u200b"),
-        f"recipient '\\u200b' would be read with recipient None; {NAMES}"),
-    "a recipient that ends a comment": (
-        assistant("", "commentary", "*/"),
-        f"recipient '*/' would be read with recipient None; {NAMES}"),
-    "a control character": (
-        assistant("", "commentary", "f\0"),
-        f"recipient 'f\\x00' would be read with recipient 'f'; {NAMES}"),
-    "content glued to a channel": (
-        assistant("", "final{"), f"channel 'final{{' would be read with channel 'final'; {NAMES}"),
-    "a type that is no type": (
-        assistant("", "final", content_type="a-"),
-        f"content_type 'a-' would be read with content_type None; {NAMES}"),
-    "a tool's name that is none": (
-        result(name="f;g"), f"author.name 'f;g' would be read with role 'assistant'; {NAMES}"),
-    "a tool that answers on final": (
-        result("", "final"), "channel 'final' would be read with role 'assistant'"),
-    "a tool that calls another": (
-        result(recipient="functions.g"),
-        "recipient 'functions.g' would be read with role 'assistant'"),
+MISPLACED = {
     "a system content of a user": (
-        Message.from_role_and_content(Role.USER, SYSTEM_PART),
+        Message.from_role_and_content(Role.USER, SystemContent.new()),
         "SystemContent may only appear in system messages, found in User"),
     "a developer content of the system": (
         Message.from_role_and_content(Role.SYSTEM, DeveloperContent.new()),
         "DeveloperContent may only appear in developer messages, found in System"),
+    "a tool without a name": (
+        result(name=None), "author.name is missing. Tools should have a name!"),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("message", "sentence"), REFUSALS.values(), ids=REFUSALS)
+@pytest.mark.parametrize(("message", "sentence"), MISPLACED.values(), ids=MISPLACED)
 @pytest.mark.parametrize("renderer", RENDERERS.values(), ids=RENDERERS)
-def test_a_message_is_refused_for(message, sentence, renderer):
+def test_a_message_is_refused_with_its_place_for(message, sentence, renderer):
     with pytest.raises(RenderError) as alone:
         renderer.render(message)
     with pytest.raises(RenderError) as among_others:
@@ -506,40 +326,12 @@ def test_a_message_is_refused_for(message, sentence, renderer):
     assert str(among_others.value) == f"message 1: {sentence}"
 
 
-# What one layout can write and another cannot: the words stand beside others there.
-REFUSED_BY = [
-    (assistant("?", content_type="final"), PROFILES,
-     "content_type 'final' would be read with channel 'final'"),
-    (assistant("?", content_type="assistant"), ["openai-0.0.8", "guide"],
-     f"content_type 'assistant' would be read with content_type None; {NAMES}"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("message", "refusing", "sentence"), REFUSED_BY)
-@pytest.mark.parametrize("name", PROFILES)
-def test_a_header_is_refused_where_the_layout_makes_it_another(message, refusing, sentence, name):
-    if name not in refusing:
-        assert RENDERERS[name].render(message)
-        return
-    with pytest.raises(RenderError) as caught:
-        RENDERERS[name].render(message)
-    assert str(caught.value).startswith(sentence)
-
-
-def test_a_header_may_be_as_long_as_parsers_read_it():
-    limit = inspect.signature(EventParser).parameters["max_header_tokens"].default
-    rest = len(tokens_of("assistant:<|channel|>final"))
-    letter = "\u1780"  # one token, wherever it stands
-    message = assistant("", "final", name=letter * (limit - rest + 1))
-    with pytest.raises(RenderError, match=r"author.name '.*' is too long: a header may"):
-        RENDERERS["guide"].render(message)
-    message.author.name = letter * (limit - rest)
-
-    tokens = RENDERERS["guide"].render(message)
-
-    assert tokens.index(VOCABULARY.special_tokens["<|message|>"]) == 1 + limit == 65
-    assert messages_read_in(tokens) == [message]
-    assert limit == MAX_HEADER_TOKENS
+def test_a_header_that_is_too_long_is_refused_with_its_longest_field_and_its_place():
+    name = "f" * 500
+    message = assistant("", "commentary", name)
+    sentence = f"message 1: recipient '{name}' is too long: a header may have 64 tokens"
+    with pytest.raises(RenderError, match=f"^{sentence}"):
+        RENDERERS["guide"].render_conversation(conversation(user(), message))
 
 
 def test_a_reference_that_leads_nowhere_is_told_with_its_message():
@@ -836,12 +628,9 @@ def header_read_in(tokens):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name",
-    ["a tool without a name", "a system content of a user", "a developer content of the system"],
-)
+@pytest.mark.parametrize("name", MISPLACED)
 def test_where_the_wheels_refuse_a_message_their_words_are_kept(wheel, name):
-    message, sentence = REFUSALS[name]
+    message, sentence = MISPLACED[name]
 
     with pytest.raises(WheelError) as caught:
         wheel.tokens("render", message=message.to_dict())
@@ -850,15 +639,6 @@ def test_where_the_wheels_refuse_a_message_their_words_are_kept(wheel, name):
 
 
 # --- There and back ------------------------------------------------------------------------------
-
-TYPE_WORDS = st.sampled_from(["json", "code", "<|constrain|>json"])
-PLAIN_NAMES = st.from_regex(r"[a-z]{2,5}(\.[a-z]{1,3})?", fullmatch=True).filter(
-    lambda name: name not in {role.value for role in Role}
-)
-CHANNELS = st.sampled_from(["analysis", "commentary", "final"])
-CONTENTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=8) | st.sampled_from(
-    ["<|end|>", "<|start|>system"]
-)
 
 
 @st.composite
@@ -932,86 +712,6 @@ def test_whatever_is_written_is_read_back(message, name):
     with suppress(RenderError):
         tokens = renderer.render(message)
         assert messages_read_in(tokens) == [as_it_is_read(message, renderer)]
-
-
-# The layout of the guide, written here by hand: an author, and what may follow.
-AUTHORS = st.sampled_from(["user", "system", "developer:ann", "tool", "assistant", "assistant:bob"])
-
-
-@st.composite
-def guide_texts(draw):
-    author = draw(AUTHORS | PLAIN_NAMES)
-    is_tool = not author.startswith(("user", "system", "developer", "assistant"))
-    channel = draw(st.sampled_from(["analysis", "commentary"]) if is_tool else st.none() | CHANNELS)
-    to = f" to={draw(st.just('assistant') if is_tool else PLAIN_NAMES)}"
-    to = to if is_tool else draw(st.sampled_from(["", to]))
-    follows = channel is not None and author.startswith("assistant")
-    head = author + ("" if follows else to)
-    if channel:
-        head += f"<|channel|>{channel}" + (to if follows else "")
-    kind = draw(st.none() | TYPE_WORDS)
-    head += f" {kind}" if kind else ""
-    end = draw(st.sampled_from(["<|end|>", "<|return|>", "<|call|>", "<|endoftext|>"]))
-    return f"<|start|>{head}<|message|>", draw(CONTENTS), end
-
-
-def tokens_of_texts(texts):
-    encode = VOCABULARY.tiktoken_encoding.encode_ordinary
-    return [
-        token
-        for head, content, end in texts
-        for token in [*tokens_of(head), *encode(content), *tokens_of(end)]
-    ]
-
-
-@examples(150)
-@given(texts=st.lists(guide_texts(), max_size=4), breaks_off=st.booleans())
-def test_events_are_written_as_the_tokens_they_were_read_from(texts, breaks_off):
-    if texts and breaks_off:
-        texts[-1] = (*texts[-1][:2], "")
-    tokens = tokens_of_texts(texts)
-
-    assert render_events(events_of(tokens, None, strict=True)) == tokens
-
-
-@examples(50)
-@given(texts=st.lists(guide_texts(), max_size=3), channel=CHANNELS)
-def test_events_after_a_prompt_are_written_without_it(texts, channel):
-    head = f"<|start|>assistant<|channel|>{channel}<|message|>"
-    tokens = tokens_of_texts([(head, "2 + 2", "<|end|>"), *texts])
-
-    for held in range(2, 1 + len(tokens_of(head))):
-        parser = EventParser.after(tokens[:held])
-        events = [*parser.feed_many(tokens[held:]), *parser.close()]
-        assert render_events(events) == tokens[held:]
-
-
-def test_a_completion_is_written_without_the_start_that_the_prompt_held():
-    completion = tokens_of("<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|message|>a")
-
-    assert render_events(events_of(completion, "assistant")) == completion
-
-
-MENDED = {
-    "<|start|>assistant<|message|>a<|start|>user<|message|>b<|end|>":
-        "<|start|>assistant<|message|>a<|end|><|start|>user<|message|>b<|end|>",
-    "<|start|>assistant to=f<|message|>a<|start|>user<|message|>b<|end|>":
-        "<|start|>assistant to=f<|message|>a<|call|><|start|>user<|message|>b<|end|>",
-    "stray<|start|>user<|message|>b<|end|>": "<|start|>user<|message|>b<|end|>",
-    "<|start|>assistant to=f<|channel|>final<|constrain|>json<|message|>a<|call|>":
-        "<|start|>assistant<|channel|>final to=f <|constrain|>json<|message|>a<|call|>",
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(("text", "written"), MENDED.items())
-def test_other_streams_come_out_mended(text, written):
-    assert text_of(render_events(events_of(tokens_of(text), None))) == written
-
-
-def test_events_may_be_written_before_the_last_has_come():
-    events = EventParser().feed_many(tokens_of("<|message|>so far"))
-
-    assert text_of(render_events(events)) == "<|message|>so far"
 
 
 # --- The room ------------------------------------------------------------------------------------

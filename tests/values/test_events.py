@@ -138,6 +138,34 @@ def test_nothing_else_is_joined(events):
     assert join_deltas(events) == events
 
 
+APART = [
+    [START, DELTA, END],
+    [delta("a", 3), delta("b", 4, index=1), FAULT, delta("c", 5, index=1)],
+]
+
+
+@pytest.mark.parametrize("events", APART)
+def test_events_that_are_not_joined_are_appended_as_they_are(events):
+    found = []
+    extend_joining(found, events)
+    assert found == events
+
+
+WORDS_OF_FAULTS = [
+    ((12606, "commentary"), "token 12606 ('commentary') at position 7"),
+    ((None, "<|"), "'<|' at position 7"),  # of marked text, which has no tokens
+    ((None, ""), "the end of the stream at position 7"),
+]
+
+
+@pytest.mark.parametrize(("fields", "words"), WORDS_OF_FAULTS)
+def test_a_fault_says_which_token_or_text_or_end_is_at_fault(fields, words):
+    error = HarmonyParseError(
+        FaultKind.EXPECTED_START, 7, *fields, "EXPECT_START", "", ("<|start|>",)
+    )
+    assert words in str(error)
+
+
 def test_joining_goes_on_with_what_was_joined_before():
     events = [START, delta("a", 3)]
     extend_joining(events, iter([delta("b", 4), END]))

@@ -23,6 +23,8 @@ from harmony_stream.values.messages import (
     ChannelConfig,
     Content,
     Conversation,
+    DecidedList,
+    DecidedTuple,
     DeveloperContent,
     Message,
     ReasoningEffort,
@@ -353,6 +355,36 @@ def test_a_conversation_iterates_over_its_messages():
 
     assert list(conversation) == conversation.messages == [asked]
     assert conversation.messages[0] is asked
+
+
+# How a decided history is put together: before, after, cut, copied. What a renderer makes of the
+# mark is in tests/history.
+PARTS = {
+    "after": lambda decided, other: decided + other,
+    "before": lambda decided, other: other + decided,
+    "a slice": lambda decided, other: decided[:1],
+    "a copy": lambda decided, other: copy.copy(decided),
+}
+
+
+@pytest.mark.parametrize("part", PARTS.values(), ids=PARTS)
+@pytest.mark.parametrize("kind", [DecidedList, DecidedTuple])
+def test_a_decided_history_stays_one_beside_others_cut_and_copied(kind, part):
+    decided = kind([Message.from_role_and_content("user", text) for text in "ab"])
+    plain, other = kind.__mro__[1](decided), kind.__mro__[1](decided[:1])
+
+    found = part(decided, other)
+
+    assert type(found) is kind
+    assert found == part(plain, other)
+    assert type(decided[0]) is Message
+
+
+def test_a_conversation_has_its_decided_messages_in_a_list_that_is_decided_too():
+    message = Message.from_role_and_content("user", "a")
+    messages = Conversation(messages=DecidedTuple([message])).messages
+    assert type(messages) is type(messages.copy()) is DecidedList
+    assert messages == [message]
 
 
 def test_options_have_the_defaults_of_openai_harmony():

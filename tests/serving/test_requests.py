@@ -7,10 +7,6 @@ import openai
 import pytest
 from backend_harness import ANSWER, PATIENCE, RESPONSES_TOOLS, ids, serving
 
-from harmony_stream.adapters.conversations.fields import Field
-from harmony_stream.serving.errors import RequestError
-from harmony_stream.serving.store import ResponseStore
-
 QUESTION = [{"role": "user", "content": "When is high tide?"}]
 CHAT = {"model": "answer", "messages": QUESTION}
 RESPONSES = {"model": "answer", "input": "When?"}
@@ -164,6 +160,20 @@ def test_a_name_that_no_prompt_can_hold_is_refused(refusal):
     assert error["param"] == "tools[0].function.name"
 
 
+@pytest.mark.parametrize(
+    ("path", "field"),
+    [
+        *(("/v1/chat/completions", key) for key in ("max_tokens", "max_completion_tokens")),
+        ("/v1/responses", "max_output_tokens"),
+    ],
+)
+def test_a_number_of_tokens_that_is_enough_cuts_nothing(backend, path, field):
+    body = {"model": "answer", "messages": QUESTION, "input": QUESTION, field: 1000}
+    answer = backend.request("POST", path, json=body).json()
+    assert answer.get("status", "completed") == "completed"
+    assert "length" not in json.dumps(answer)
+
+
 def test_fields_that_choose_between_tokens_are_left_to_the_engine(backend):
     body = CHAT | {"temperature": 0.5, "seed": 3, "n": 1, "logprobs": False, "user": "u"}
     assert backend.request("POST", "/v1/chat/completions", json=body).status_code == 200
@@ -233,15 +243,3 @@ def test_a_speed_that_is_none_is_refused(refusal, speed):
 
 def test_events_of_a_model_that_is_not_there_are_not_found(refusal):
     assert refusal("GET", "/events?model=none", 404)["code"] == "model_not_found"
-
-
-# -- The store --
-
-
-def test_of_too_many_responses_the_oldest_is_forgotten():
-    store = ResponseStore(most=2)
-    for number in range(3):
-        store.keep(f"resp_{number}", [number])
-    assert (store.items_of("resp_1"), store.items_of("resp_2")) == ([1], [2])
-    with pytest.raises(RequestError, match="'resp_0' not found"):
-        store.items_before(Field("resp_0", "previous_response_id"))

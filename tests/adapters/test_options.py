@@ -1,0 +1,55 @@
+"""What a client stream is told besides events."""
+
+import re
+
+import attrs
+import pytest
+
+from harmony_stream.adapters.options import (
+    REASONS,
+    Usage,
+    check_reason,
+    counted_ids,
+    no_ending,
+    random_id,
+)
+
+
+def test_the_total_is_prompt_and_output_and_counts_nothing_twice():
+    assert Usage(5, 11, cached_tokens=4, reasoning_tokens=2).total_tokens == 16
+    assert Usage(0, 0).total_tokens == 0
+
+
+def test_usage_is_frozen_and_counts_reasoning_by_itself_unless_told():
+    usage = Usage(5, 11)
+    assert (usage.cached_tokens, usage.reasoning_tokens) == (0, None)
+    with pytest.raises(attrs.exceptions.FrozenInstanceError):
+        usage.input_tokens = 6
+
+
+@pytest.mark.parametrize("reason", REASONS)
+def test_why_an_engine_stops_is_one_of_three_or_unknown(reason):
+    check_reason(reason)
+    assert reason in (None, "stop", "tool_calls", "length")
+
+
+@pytest.mark.parametrize("reason", ["", "STOP", "tool-calls", "content_filter", 1, ()])
+def test_any_other_reason_is_refused_with_those_there_are(reason):
+    sentence = f"reason is {reason!r}, expected one of {REASONS}"
+    with pytest.raises(ValueError, match=f"^{re.escape(sentence)}$"):
+        check_reason(reason)
+
+
+def test_an_engine_that_says_nothing_gives_neither_reason_nor_usage():
+    assert no_ending() == (None, None)
+
+
+def test_random_ids_have_their_prefix_and_never_repeat():
+    ids = [random_id("call_") for _ in range(100)]
+    assert all(re.fullmatch("call_[0-9a-f]{32}", each) for each in ids)
+    assert len({*ids}) == 100
+
+
+def test_counted_ids_are_counted_for_each_prefix_and_each_stream():
+    first, second = counted_ids(), counted_ids()
+    assert [first("a_"), first("a_"), first("b_"), second("a_")] == ["a_1", "a_2", "b_1", "a_1"]
