@@ -162,7 +162,7 @@ class Machine:
     def step(self, piece: Piece) -> list[Event]:
         """Do what the table says about this piece in this state."""
         if self.state is EXPECT_START and self._buffer.items and piece.kind is not TokenKind.TEXT:
-            self._take_for_text()  # unfinished white space: text
+            self._take_for_text()  # the character is not finished, so it was not white space
         if not self.is_announced:
             return self._announce() + self.step(piece)
         cell = TABLE[self.state][piece.kind]

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
+# In front of a frame's data.
+_LONGEST_NAME = len(BYTE_ORDER_MARK + b"data: ")
+
 _END_OF_LINE = re.compile(rb"\r\n|\r|\n")
 _NUMBER = re.compile(rb"[0-9]{1,15}")
 
@@ -110,8 +113,8 @@ class FrameReader:
         self._hold(rest)
 
     def _hold(self, part: bytes) -> None:
-        # Of a line that is too long its beginning is kept: it names the field.
-        if part and self._line_size <= self._max_bytes:
+        # Of a line that is too long its beginning is kept: it names the field, which does not count.
+        if part and self._line_size <= self._max_bytes + _LONGEST_NAME:
             self._line.append(part)
         self._line_size += len(part)
 

@@ -37,6 +37,7 @@ def test_an_error_names_what_came_and_what_was_expected(
 @pytest.mark.parametrize(
     ("text", "role", "wanted"),
     [
+        ("<|start|>user<|message|>", None, []),
         ("<|channel|><|message|>", "assistant", [("empty_channel", 1, 2, "", "<|message|>")]),
         ("<|start|>bot<|channel|>final<|message|>", None, [("unknown_role", 1, 2, "bot", "bot")]),
         ("<|start|>user x y<|message|>", None, [("unparsed_header_text", 2, 4, "x y", "x y")]),

@@ -8,6 +8,7 @@ from strategies import (
     RESERVED,
     SPECIAL,
     UNKNOWN,
+    VOCABULARY,
     described,
     events_of,
     faults_of,
@@ -15,9 +16,13 @@ from strategies import (
     tokens_of,
 )
 
+from harmony_stream.parsing.items import piece_of
 from harmony_stream.parsing.machine import _METHODS, Machine
 from harmony_stream.parsing.parser import EventParser
-from harmony_stream.parsing.states import TABLE, Action
+from harmony_stream.parsing.states import TABLE, Action, State
+from harmony_stream.values.messages import Role
+
+START = SPECIAL["<|start|>"]
 
 
 def tokens_with_unknown(text):
@@ -331,3 +336,111 @@ def test_there_is_a_method_for_each_action():
     cells += [cell.unless.cell for cell in cells if cell.unless]
     assert {cell.action for cell in cells} == set(Action)
     assert all(getattr(Machine, method.__name__) is method for method in _METHODS.values())
+
+
+# -- A machine without a parser --
+
+
+def piece(item, start):
+    width = 1 if isinstance(item, int) else len(item)
+    return piece_of(VOCABULARY, item, start, start + width)
+
+
+def machine_fed(items, role=None, limit=64):
+    """A machine, and the events of items that come one after the other."""
+    machine, events, place = Machine(VOCABULARY, role, None, limit), [], 0
+    for item in items:
+        events += machine.step(piece(item, place))
+        place += 1 if isinstance(item, int) else len(item)
+    return machine, described(events)
+
+
+@pytest.mark.parametrize(
+    ("items", "state", "channel"),
+    [
+        ([], State.EXPECT_START, None),
+        ([START, *tokens_of("assistant<|channel|>final")], State.CHANNEL, "final"),
+        (tokens_of("<|start|>assistant<|channel|>final<|message|>a"), State.CONTENT, "final"),
+    ],
+)
+def test_the_header_is_known_as_far_as_it_was_fed(items, state, channel):
+    machine, _ = machine_fed(items)
+    header = machine.header_so_far()
+    assert (machine.state, header and header.channel) == (state, channel)
+
+
+def test_a_copy_has_buffers_of_its_own():
+    machine, _ = machine_fed(tokens_of("<|start|>assistant<|channel|>"))
+    twin = machine.copy()
+    machine.step(piece(17196, 3))
+    assert (machine.header_so_far().channel, twin.header_so_far().channel) == ("final", None)
+
+
+def test_a_fresh_machine_has_the_role_of_its_prompt():
+    machine, _ = machine_fed(tokens_of("<|message|>a<|end|>"), Role.TOOL)
+    fresh = machine.fresh(8)
+    assert (fresh.index, fresh.header_so_far().role, fresh.state) == (0, Role.TOOL, State.ROLE)
+
+
+def test_a_prompt_that_ends_in_a_bare_role_is_as_a_given_role():
+    machine, _ = machine_fed(tokens_of("<|start|>user<|message|>a<|end|><|start|>assistant"))
+    machine.begin_here(follows_tokens=True)
+    assert described(machine.step(piece(SPECIAL["<|startoftext|>"], 0))) == []
+    assert described(machine.step(piece(SPECIAL["<|message|>"], 1))) == ["start assistant 1:2"]
+
+
+def test_a_prompt_that_ends_inside_a_header_or_content_is_not_reported():
+    machine, _ = machine_fed(tokens_of("<|start|>assistant<|channel|>"))
+    machine.begin_here(follows_tokens=True)
+    machine.step(piece(17196, 0))
+    events = machine.step(piece(SPECIAL["<|message|>"], 1))
+    assert described(events) == ["start assistant final 0:2"]
+
+    machine.begin_here(follows_tokens=True)
+    assert not machine.is_in_content
+    assert described(machine.step(piece(13225, 0))) == ["start assistant final 0:0", "'Hello' 0:1"]
+    assert machine.is_in_content
+
+
+@pytest.mark.parametrize(
+    ("before", "items", "event"),
+    [
+        ([], tokens_of("assistant<|channel|>final"), "start assistant final 0:5"),
+        ([], tokens_of("assistant<|channel|>"), None),  # a fault
+        ([START], tokens_of("assistant"), None),  # a header is open
+        ([158], tokens_of("assistant"), None),  # half a character, which may be text
+    ],
+)
+def test_a_message_starts_at_once_only_between_messages_and_without_a_fault(before, items, event):
+    machine, _ = machine_fed(before)
+    found = machine.start_at_once(tuple(items), 0, 5)
+    assert (described([found]) if found else None) == (event and [event])
+
+
+@pytest.mark.parametrize(
+    ("items", "events"),
+    [
+        (["\n ", " a"], ["start assistant 3:3", "expected_start 3:4", "'a' 3:4"]),
+        ([b"\xe3\x80", b"\x80a"], ["start assistant 3:3", "expected_start 3:4", "'a' 3:4"]),
+        ([b"\xe3\x80", b"a"], ["start assistant 0:0", "expected_start 0:3", "'\ufffda' 0:3"]),
+    ],
+)
+def test_white_space_of_marked_text_is_cut_off_wherever_it_was_cut(items, events):
+    machine, none = machine_fed(items)
+    place = sum(map(len, items))
+    assert none == []
+    assert described(machine.step(piece(SPECIAL["<|end|>"], place)))[:-1] == events
+
+
+def test_bytes_of_an_unfinished_character_have_places_of_their_own():
+    machine, _ = machine_fed([*tokens_of("<|start|>user<|message|>")])
+    assert described(machine.step(piece(b"a\xf0\x9f", 3))) == ["'a' 3:4"]
+    assert described(machine.step(piece(b"\xa6\x86", 6))) == ["'🦆' 4:8"]
+    assert described(machine.step(piece(b"\xf0\x9f", 8))) == []
+
+
+def test_the_limit_of_headers_may_be_set():
+    machine, _ = machine_fed([START])
+    machine.limit_headers(2)
+    events = [*machine.step(piece("us", 1)), *machine.step(piece("er", 3))]
+    assert described(events)[0] == "start assistant 0:1"

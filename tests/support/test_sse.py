@@ -95,14 +95,15 @@ def test_a_frame_that_is_too_long_is_given_without_its_data(max_bytes, data, kep
         assert [frame.data for frame in frames_of(*pieces, max_bytes=max_bytes)] == kept
 
 
-@pytest.mark.xfail(
-    reason="of a line that comes in parts the limit counts the name of the field too"
+@pytest.mark.parametrize("size", [1, 2, 5, 7, 99, 100, 101, 106])
+@pytest.mark.parametrize("head", [b"data: ", b"data:", b"\xef\xbb\xbfdata: "])
+@pytest.mark.parametrize(
+    ("length", "is_kept"), [(99, True), (100, True), (101, False), (110, False)]
 )
-@pytest.mark.parametrize("size", [1, 7])
-def test_a_frame_that_is_as_long_as_allowed_is_whole_however_it_is_cut(size):
-    data = b"data: " + b"a" * 100 + b"\n\n"
+def test_a_frame_is_whole_or_without_data_however_it_is_cut(size, head, length, is_kept):
+    data = head + b"a" * length + b"\n\n"
     pieces = [data[place : place + size] for place in range(0, len(data), size)]
-    assert frames_of(*pieces, max_bytes=100) == [Frame(1, b"a" * 100)]
+    assert frames_of(*pieces, max_bytes=100) == [Frame(1, b"a" * length if is_kept else None)]
 
 
 @pytest.mark.parametrize(

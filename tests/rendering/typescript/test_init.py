@@ -16,7 +16,7 @@ from harmony_stream.rendering.profiles import GUIDE, OPENAI_0_0_8, OSS_0_0_11
 from harmony_stream.rendering.typescript import tool_identifiers, tool_type
 from harmony_stream.values.tools import ToolDescription
 
-FILE = Path(__file__).parents[1] / "cases/typescript.json"
+FILE = Path(__file__).parents[2] / "cases/typescript.json"
 ALL_CASES = {case["id"]: case for case in json.loads(FILE.read_text(encoding="utf-8"))}
 CASES = {name: case for name, case in ALL_CASES.items() if "names" not in case}
 
