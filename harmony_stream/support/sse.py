@@ -113,7 +113,7 @@ class FrameReader:
         self._hold(rest)
 
     def _hold(self, part: bytes) -> None:
-        # Of a line that is too long, the beginning is kept: it names the field. That does not count.
+        # Of a line that is too long, the beginning is kept: it names the field, and does not count.
         if part and self._line_size <= self._max_bytes + _LONGEST_NAME:
             self._line.append(part)
         self._line_size += len(part)

@@ -22,8 +22,8 @@ SENTENCES = {
     "arguments_not_json": (CALL, {}, ["'functions.F'", "are not JSON"]),
     "resolved_name": (CALL, {"name": "f"}, ["'functions.F'", "declared 'f'"]),
     "nameless_call": (CALL, {}, ["'functions.F'", "sent as text"]),
-    "unanswered_result": (ANSWER, {}, ["'browser.search'", "answers no call"]),
-    "after_return": (None, {}, ["after <|return|>", "is not sent"]),
+    "unanswered_result": (ANSWER, {}, ["'browser.search'", "does not have a matching call"]),
+    "after_return": (None, {}, ["after <|return|>", "are not sent"]),
 }
 
 

@@ -37,8 +37,8 @@ def test_content_is_a_text_or_parts_of_text(content, text):
 NO_TEXTS = [
     (None, 'x None is missing; give a string, which may be ""'),
     ([{"type": "image_url"}], r"x\[0\]\.type 'image_url' is not one of text, .*only text"),
-    ([{"type": "text"}], r"x\[0\]\.text None is no string"),
-    (5, "x 5 is no list"),
+    ([{"type": "text"}], r"x\[0\]\.text None is not a string"),
+    (5, "x 5 is not a list"),
 ]
 
 
@@ -91,7 +91,7 @@ def test_a_name_gets_the_namespace_of_functions_unless_it_has_one_or_is_declared
 
 
 def test_a_name_that_names_nothing_is_refused():
-    with refused("names no function; give the function's name"):
+    with refused("does not name a function; give the function's name"):
         Calls([]).recipient(field("functions."))
 
 
@@ -108,7 +108,7 @@ def test_a_call_without_an_id_waits_for_no_result_by_id():
     calls = Calls([])
     calls.open(field(None), "functions.f")
     calls.open(field(""), "functions.g")
-    with refused(r"is the id of no earlier call; .*ids so far: none"):
+    with refused(r"is not the id of an earlier call; .*ids so far: none"):
         calls.answer(field("c1"))
 
 
@@ -158,7 +158,7 @@ def test_functions_may_lack_description_and_parameters():
 
 WRONG_FUNCTIONS = [
     ([{"name": "f"}, {"name": "f"}], r"x\[1\]\.name 'f' is declared twice"),
-    ([{"name": "f", "parameters": "{}"}], r"x\[0\]\.parameters '\{\}' is no JSON schema"),
+    ([{"name": "f", "parameters": "{}"}], r"x\[0\]\.parameters '\{\}' is not a JSON schema"),
 ]
 
 

@@ -39,15 +39,15 @@ def test_any_iterable_but_text_and_objects_is_a_list():
 
 # a value, how it is read, and what the sentence says
 WRONG = [
-    ("tide", lambda field: field["name"], "x 'tide' is no object; give a dict"),
-    (None, lambda field: field["name"], "x None is no object; give a dict"),
-    *((value, Field.each, "is no list; give a list") for value in ("ab", b"ab", {}, 5)),
-    *((value, Field.text, "is no string; give a string") for value in (None, 5, [], b"a")),
-    (5, Field.optional_text, "x 5 is no string"),
-    (None, Field.word, "x None is no string"),
+    ("tide", lambda field: field["name"], "x 'tide' is not an object; give a dict"),
+    (None, lambda field: field["name"], "x None is not an object; give a dict"),
+    *((value, Field.each, "is not a list; give a list") for value in ("ab", b"ab", {}, 5)),
+    *((value, Field.text, "is not a string; give a string") for value in (None, 5, [], b"a")),
+    (5, Field.optional_text, "x 5 is not a string"),
+    (None, Field.word, "x None is not a string"),
     ("", Field.word, "x '' is empty; give a name of letters"),
-    ("a b", Field.word, "x 'a b' is no name; give a name of letters"),
-    ("a;b", Field.word, "is no name"),
+    ("a b", Field.word, "x 'a b' is not a name; give a name of letters"),
+    ("a;b", Field.word, "is not a name"),
     ("c", lambda field: field.one_of(["a", "b"], "say a"), "x 'c' is not one of a, b; say a"),
     (None, lambda field: field.one_of({"a": 1}, "say a"), "x None is not one of a; say a"),
     ([], lambda field: field.one_of({"a": 1}, "say a"), "x '[]' is not one of a; say a"),
