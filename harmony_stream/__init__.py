@@ -26,13 +26,13 @@ from harmony_stream.values.events import (
     ContentDelta,
     EndKind,
     Event,
-    FaultKind,
     HarmonyParseError,
     Malformed,
     MessageEnd,
     MessageStart,
     join_deltas,
 )
+from harmony_stream.values.faults import FaultKind
 from harmony_stream.values.header import Header
 from harmony_stream.values.messages import (
     Author,

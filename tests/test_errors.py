@@ -11,7 +11,8 @@ from harmony_stream.errors import (
     RenderFormattingTokenError,
     RenderReferenceError,
 )
-from harmony_stream.values.events import FaultKind, HarmonyParseError
+from harmony_stream.values.events import HarmonyParseError
+from harmony_stream.values.faults import FaultKind
 
 HEADER = "assistant<|channel|>commentary"
 

@@ -56,11 +56,11 @@ from harmony_stream.values.events import (
     ContentDelta,
     EndKind,
     Event,
-    FaultKind,
     Malformed,
     MessageEnd,
     MessageStart,
 )
+from harmony_stream.values.faults import FaultKind
 from harmony_stream.values.header import Header
 from harmony_stream.values.messages import Role
 from harmony_stream.values.tools import FUNCTIONS

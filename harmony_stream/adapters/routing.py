@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 import attrs
 
 from harmony_stream.adapters.names import bare_name, declared_name
-from harmony_stream.values.events import FaultKind
+from harmony_stream.values.faults import FaultKind
 from harmony_stream.values.header import KNOWN_CHANNELS, Header
 from harmony_stream.values.header_words import Section
 from harmony_stream.values.messages import Role

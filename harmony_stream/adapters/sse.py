@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from harmony_stream.support.closing import closing
-from harmony_stream.support.sse import FrameReader
+from harmony_stream.support.event_stream import FrameReader
 
 if TYPE_CHECKING:
     from collections.abc import (
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         Mapping,
     )
 
-    from harmony_stream.support.sse import Frame
+    from harmony_stream.support.event_stream import Frame
 
 KEEP_ALIVE = b": keep-alive\n\n"
 """A comment, which readers skip and which shows proxies that the connection is alive."""

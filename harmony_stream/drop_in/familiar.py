@@ -20,11 +20,11 @@ import attrs
 from harmony_stream.values.events import (
     ContentDelta,
     Event,
-    FaultKind,
     HarmonyParseError,
     Malformed,
     MessageStart,
 )
+from harmony_stream.values.faults import FaultKind
 from harmony_stream.values.header import KNOWN_CHANNELS, KNOWN_ROLES
 from harmony_stream.values.messages import Message, Role
 from harmony_stream.vocabulary import FormattingToken, Vocabulary

@@ -26,12 +26,12 @@ from harmony_stream.values.completion import message_of
 from harmony_stream.values.events import (
     ContentDelta,
     Event,
-    FaultKind,
     HarmonyParseError,
     Malformed,
     MessageEnd,
     MessageStart,
 )
+from harmony_stream.values.faults import FaultKind
 from harmony_stream.values.messages import Role
 from harmony_stream.vocabulary import FormattingToken
 

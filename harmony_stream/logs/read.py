@@ -15,8 +15,8 @@ from harmony_stream.logs.readers.json_lines import read_document, read_ids, read
 from harmony_stream.logs.readers.source import HEAD, LogSource, Source
 from harmony_stream.logs.readers.tables import read_arrow, read_parquet
 from harmony_stream.logs.record import Item, LogError, LogRecord, LogWarning, ReadOptions
+from harmony_stream.support.event_stream import BYTE_ORDER_MARK
 from harmony_stream.support.extras import MissingExtraError
-from harmony_stream.support.sse import BYTE_ORDER_MARK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -15,7 +15,7 @@ import attrs
 
 from harmony_stream.parsing.items import Item, kind_and_data
 from harmony_stream.parsing.states import TokenKind
-from harmony_stream.values.events import FaultKind
+from harmony_stream.values.faults import FaultKind
 from harmony_stream.values.header_words import Run, Section
 from harmony_stream.values.read_header import HeaderFault, LeftWord, Opening, read_header
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from codecs import utf_8_decode
 from typing import TYPE_CHECKING, Any
 
-from harmony_stream.parsing.faults import error_fields, expected_start, fed, header_faults
 from harmony_stream.parsing.header_buffer import HeaderBuffer
 from harmony_stream.parsing.header_tokens import HeaderReading, read_header_tokens
 from harmony_stream.parsing.items import Item, Piece, piece_of
+from harmony_stream.parsing.malformed import error_fields, expected_start, fed, header_faults
 from harmony_stream.parsing.states import (
     TABLE,
     WORD_FAULTS,
@@ -28,12 +28,12 @@ from harmony_stream.values.events import (
     EndKind,
     ErrorFields,
     Event,
-    FaultKind,
     Malformed,
     MessageEnd,
     MessageStart,
     join_deltas,
 )
+from harmony_stream.values.faults import FaultKind
 from harmony_stream.values.messages import Role
 from harmony_stream.values.read_header import Opening
 from harmony_stream.vocabulary import FormattingToken, Vocabulary

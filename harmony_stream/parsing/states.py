@@ -37,7 +37,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from harmony_stream.values.events import FaultKind
+from harmony_stream.values.faults import FaultKind
 from harmony_stream.values.header import KNOWN_CHANNELS, KNOWN_ROLES
 from harmony_stream.vocabulary import FormattingToken
 

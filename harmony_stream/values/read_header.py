@@ -25,7 +25,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from harmony_stream.values.events import FaultKind
+from harmony_stream.values.faults import FaultKind
 from harmony_stream.values.header import (
     CONSTRAIN_MARKER,
     KNOWN_CHANNELS,

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from harmony_stream.values.events import FaultKind
+from harmony_stream.values.faults import FaultKind
 from harmony_stream.values.header import (
     KNOWN_CHANNELS,
     REPEATED_ROLE,

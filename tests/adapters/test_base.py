@@ -31,12 +31,12 @@ from harmony_stream.parsing.collect import parse
 from harmony_stream.values.events import (
     ContentDelta,
     EndKind,
-    FaultKind,
     HarmonyParseError,
     Malformed,
     MessageEnd,
     MessageStart,
 )
+from harmony_stream.values.faults import FaultKind
 from harmony_stream.values.header import Header
 from harmony_stream.values.messages import Role
 

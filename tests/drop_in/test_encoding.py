@@ -19,7 +19,7 @@ from harmony_stream.drop_in.encoding import (
 )
 from harmony_stream.errors import HarmonyError
 from harmony_stream.values import messages
-from harmony_stream.values.events import FaultKind
+from harmony_stream.values.faults import FaultKind
 from harmony_stream.values.messages import Message, RenderConversationConfig, RenderOptions, Role
 from harmony_stream.vocabulary import Vocabulary
 

@@ -11,7 +11,8 @@ from harmony_stream.drop_in.familiar import (
     familiar_errors,
     message_of_text,
 )
-from harmony_stream.values.events import FaultKind, HarmonyParseError
+from harmony_stream.values.events import HarmonyParseError
+from harmony_stream.values.faults import FaultKind
 from harmony_stream.values.messages import Role
 
 START = SPECIAL["<|start|>"]

@@ -21,7 +21,8 @@ import harmony_stream
 from harmony_stream.drop_in.encoding import load_harmony_encoding
 from harmony_stream.drop_in.streamable import StreamableParser, StreamState
 from harmony_stream.errors import HarmonyError
-from harmony_stream.values.events import FaultKind, HarmonyParseError
+from harmony_stream.values.events import HarmonyParseError
+from harmony_stream.values.faults import FaultKind
 from harmony_stream.values.header import KNOWN_ROLES
 from harmony_stream.values.messages import Role
 from harmony_stream.vocabulary import Vocabulary

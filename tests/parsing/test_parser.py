@@ -30,12 +30,12 @@ from harmony_stream.parsing.parser import EventParser, aiter_events, iter_events
 from harmony_stream.parsing.states import State
 from harmony_stream.values.events import (
     ContentDelta,
-    FaultKind,
     HarmonyParseError,
     Malformed,
     MessageStart,
     join_deltas,
 )
+from harmony_stream.values.faults import FaultKind
 from harmony_stream.values.messages import Role
 from harmony_stream.vocabulary import FormattingToken, Vocabulary
 

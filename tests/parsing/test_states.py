@@ -14,7 +14,8 @@ from harmony_stream.parsing.states import (
     TokenKind,
     expected_in,
 )
-from harmony_stream.values.events import FaultKind, HarmonyParseError
+from harmony_stream.values.events import HarmonyParseError
+from harmony_stream.values.faults import FaultKind
 from harmony_stream.vocabulary import FormattingToken
 
 CELLS = [(state, kind) for state in State for kind in TokenKind]

@@ -8,7 +8,6 @@ from strategies import events_of
 from harmony_stream.values.events import (
     ContentDelta,
     EndKind,
-    FaultKind,
     HarmonyParseError,
     Malformed,
     MessageEnd,
@@ -16,6 +15,7 @@ from harmony_stream.values.events import (
     extend_joining,
     join_deltas,
 )
+from harmony_stream.values.faults import FaultKind
 from harmony_stream.values.header import Header
 from harmony_stream.values.messages import Role
 

@@ -19,7 +19,7 @@ from harmony_stream.logs.parts import LogPart, group
 from harmony_stream.logs.readers.json_values import CutError, json_of
 from harmony_stream.logs.readers.paths import find_ids, metadata_of, no_ids
 from harmony_stream.logs.record import Ids, Item, LogError, LogRecord, ReadOptions, ids_of
-from harmony_stream.support.sse import Frame, FrameReader
+from harmony_stream.support.event_stream import Frame, FrameReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

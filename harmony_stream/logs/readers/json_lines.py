@@ -17,7 +17,7 @@ from harmony_stream.logs.parts import LogPart, group
 from harmony_stream.logs.readers.json_values import CUT, CutError, decode, json_error, json_of
 from harmony_stream.logs.readers.paths import records_of
 from harmony_stream.logs.record import GREATEST, Ids, Item, LogError, LogRecord, ReadOptions, quote
-from harmony_stream.support.sse import BYTE_ORDER_MARK
+from harmony_stream.support.event_stream import BYTE_ORDER_MARK
 
 if TYPE_CHECKING:
     import io

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import cut, examples, places
 
-from harmony_stream.support.sse import Frame, FrameReader
+from harmony_stream.support.event_stream import Frame, FrameReader
 
 MARK = b"\xef\xbb\xbf"
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from harmony_stream.parsing.items import Item, Piece, quote, shortened
 from harmony_stream.parsing.states import WORD_FAULTS, State, expected_in
-from harmony_stream.values.events import ErrorFields, FaultKind, Malformed
+from harmony_stream.values.events import ErrorFields, Malformed
+from harmony_stream.values.faults import FaultKind
 from harmony_stream.values.header_words import Section
 from harmony_stream.values.read_header import Opening
 from harmony_stream.vocabulary import FormattingToken

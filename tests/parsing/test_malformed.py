@@ -3,10 +3,11 @@
 import pytest
 from strategies import SPECIAL, VOCABULARY, described, events_of, tokens_of
 
-from harmony_stream.parsing.faults import error_fields, fed
+from harmony_stream.parsing.malformed import error_fields, fed
 from harmony_stream.parsing.parser import EventParser
 from harmony_stream.parsing.states import State
-from harmony_stream.values.events import FaultKind, HarmonyParseError, Malformed
+from harmony_stream.values.events import HarmonyParseError, Malformed
+from harmony_stream.values.faults import FaultKind
 
 
 def faults(text, role="assistant"):
