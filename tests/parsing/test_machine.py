@@ -421,6 +421,7 @@ def test_a_message_starts_at_once_only_between_messages_and_without_a_fault(befo
     ("items", "events"),
     [
         (["\n ", " a"], ["start assistant 3:3", "expected_start 3:4", "'a' 3:4"]),
+        (["\u3000\n", "\u3000a"], ["start assistant 3:3", "expected_start 3:4", "'a' 3:4"]),
         ([b"\xe3\x80", b"\x80a"], ["start assistant 3:3", "expected_start 3:4", "'a' 3:4"]),
         ([b"\xe3\x80", b"a"], ["start assistant 0:0", "expected_start 0:3", "'\ufffda' 0:3"]),
     ],
