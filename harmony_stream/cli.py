@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import sys
 from importlib import metadata
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 _DESCRIPTION = "Read and write the harmony format of the gpt-oss models."
+
+# Errors without a file's name that are not those of standard output.
+_OF_THE_SYSTEM = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN)
 
 # In the order of the help.
 _COMMANDS = (replay, check, stats, convert, serve, render, tools)
@@ -76,12 +80,18 @@ def _status_of(run: Callable[[], int]) -> int:
     except HarmonyError as error:
         complain(error)
     except OSError as error:
-        name = error.filename
-        if name is None:  # standard output
-            _abandon_output()
-            name = "cannot write the output"
-        complain(f"{name}: {error.strerror or error}")
+        complain(_sentence_of(error))
     return ExitStatus.TROUBLE
+
+
+def _sentence_of(error: OSError) -> str:
+    reason = error.strerror or str(error)
+    if error.filename is not None:
+        return f"{error.filename or repr('')}: {reason}"
+    if error.errno in _OF_THE_SYSTEM:
+        return reason
+    _abandon_output()  # all else that has no name is standard output
+    return f"cannot write the output: {reason}"
 
 
 def _abandon_output() -> None:

@@ -145,7 +145,7 @@ def route(
 STRAY = (FaultKind.EXPECTED_START, FaultKind.UNPARSED_HEADER_TEXT, FaultKind.UNKNOWN_ROLE)
 
 # The channel's name without its marker, and the text after it.
-_THOUGHT_IN_PLACE_OF_ROLE = re.compile(
+_REASONING_IN_PLACE_OF_ROLE = re.compile(
     rf"^\s*(?:{re.escape(FormattingToken.START)})?\s*(?:assistant\s*)*(analysis\b.*)",
     re.IGNORECASE | re.DOTALL,
 )
@@ -168,7 +168,7 @@ def stray_route(fault: Malformed, header: Header | None, unlabelled: Unlabelled)
             return Route(RouteKind.REASONING)
     words, header_text = fault.text.split(), fault.error.header_text
     role_section, *sections = header_text.split(FormattingToken.CHANNEL)
-    for section in _THOUGHT_IN_PLACE_OF_ROLE.findall(role_section) + sections:
+    for section in _REASONING_IN_PLACE_OF_ROLE.findall(role_section) + sections:
         hidden = _hidden_in(section, unlabelled)
         is_cut = bool(hidden) and header_text.endswith("…")  # cut by the error that quotes it
         if is_cut or any(word in hidden for word in words):

@@ -79,7 +79,7 @@ def _tool(number: int, value: Any) -> ToolDescription:  # noqa: ANN401
         raise ValueError(
             f"tool {number}: type {kind!r} is not a function; only functions are shown"
         )
-    if others := ", ".join(map(repr, inner.keys() - _FIELDS)):
+    if others := ", ".join(map(repr, sorted(inner.keys() - _FIELDS))):
         raise ValueError(
             f"tool {number}: no field for {others}; a tool has name, description and parameters"
         )

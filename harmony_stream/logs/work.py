@@ -125,10 +125,14 @@ def _submit(
 
     Raises:
         BrokenProcessPool: the pool cannot take the call.
+        OSError: a process cannot be started.
     """
     try:
         return pool.submit(function, given)
-    except OSError as error:  # "handle is closed", by the thread that found the process dead
+    except OSError as error:
+        if error.errno is not None:  # of the system: too many open files
+            raise
+        # "handle is closed", by the thread that found the process dead
         raise BrokenProcessPool(str(error)) from error
 
 

@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING, SupportsIndex
 
 from harmony_stream.parsing.parser import EventParser
 from harmony_stream.values.completion import Completion, message_of
-from harmony_stream.values.events import ContentDelta, Event, Malformed, MessageEnd, join_deltas
+from harmony_stream.values.events import (
+    ContentDelta,
+    Event,
+    Malformed,
+    MessageEnd,
+    MessageStart,
+    join_deltas,
+)
 from harmony_stream.values.fold import EndedMessage, Fold
 from harmony_stream.values.messages import Message, Role
 
@@ -50,19 +57,23 @@ class MessageCollector:
 
     def _end(self, end: MessageEnd) -> Message:
         events, self._latest = self._latest, []
-        if len(events) == 3 and isinstance(delta := events[1], ContentDelta):
-            text = delta.text  # as `feed_many` gives a message: 2 us less, of 12 for each
-        else:
-            # Joined before they are folded: one pass for the events and for the text.
-            events = join_deltas(events)
-            *_, ended = map(self._fold.feed, events)
-            assert isinstance(ended, EndedMessage)
-            text = ended.text
+        match events:
+            case [MessageStart(), ContentDelta() as delta, _]:
+                text = delta.text  # as `feed_many` gives it: 2 us less, of 12 for a message
+            case _:
+                events, text = self._joined(events)
         self._events += events
         message = message_of(end.header, text)
         self.messages.append(message)
         self.ends.append(end)
         return message
+
+    def _joined(self, events: list[Event]) -> tuple[list[Event], str]:
+        # Joined before they are folded: one pass for the events and for the text.
+        events = join_deltas(events)
+        *_, ended = map(self._fold.feed, events)
+        assert isinstance(ended, EndedMessage)
+        return events, ended.text
 
     def completion(self) -> Completion:
         """Return the messages that have ended so far."""

@@ -244,14 +244,13 @@ class EventParser:
             if 0 <= token < len(self._parts):
                 data = self._parts[token]
                 if data is not None:
-                    events = self._feed_content(data, 1)
-                    return tuple(events) if events else ()
+                    return self._feed_content(data, 1)
         self._refuse_if_closed()
         number = _token_id(token)
         self._take(int)
         data = self._bytes_of(number) if self._machine.is_in_content else None
         if data is not None:
-            return tuple(self._feed_content(data, 1))
+            return self._feed_content(data, 1)
         return tuple(self._checked([], self._feed_item(number, 1)))
 
     def feed_many(self, tokens: Iterable[SupportsIndex]) -> list[Event]:
@@ -352,7 +351,7 @@ class EventParser:
         known = table[token] if token < len(table) else None
         return known or self._vocabulary.lookup(token)
 
-    def _feed_content(self, data: bytes, count: int) -> list[Event]:
+    def _feed_content(self, data: bytes, count: int) -> tuple[Event, ...]:
         start = self._position
         self._position = stop = start + count
         events = self._machine.delta(data, start, stop)
@@ -388,12 +387,7 @@ class EventParser:
                 datas = self._look_up_all(ids)  # tokens that were never seen before
             if self._parts and datas[done] is not None:
                 stop = _index_of_none(datas, done)
-                data = b"".join(datas[done:stop])  # type: ignore[arg-type]
-                # Most runs end with ASCII; else it takes 250 ns to know that no character is open.
-                if data[-1] < 0x80 or not unfinished_bytes(data):
-                    extend_joining(events, self._feed_content(data, stop - done))
-                else:
-                    self._feed_unfinished(datas[done:stop], data, events)  # type: ignore[arg-type]
+                extend_joining(events, self._feed_run(datas[done:stop]))  # type: ignore[arg-type]
                 done = stop
             elif start := self._start_as_before(ids, done):
                 events.append(start)
@@ -403,21 +397,18 @@ class EventParser:
                 extend_joining(events, self._checked(events, step))
                 done += 1
 
-    def _feed_unfinished(self, datas: tuple[bytes, ...], data: bytes, events: list[Event]) -> None:
-        """Take a run of content that ends inside a character.
-
-        The last tokens, which finish no character, are not part of the text before them: if nothing
-        finishes it, U+FFFD has their span.
-        """
-        whole, left = len(datas), unfinished_bytes(data)
-        while whole and len(datas[whole - 1]) <= left:
-            whole -= 1
-            left -= len(datas[whole])
-        if whole:
-            head = b"".join(datas[:whole])
-            extend_joining(events, self._feed_content(head, whole))
-        for part in datas[whole:]:
-            extend_joining(events, self._feed_content(part, 1))
+    def _feed_run(self, datas: tuple[bytes, ...]) -> tuple[Event, ...]:
+        """Take a run of content at once."""
+        characters = self._machine.characters
+        before, data = characters.held, b"".join(datas)
+        events = self._feed_content(data, len(datas))
+        if events and characters.held:
+            # Tokens at the end that finish no character are not part of the text before them.
+            count = _unfinished_tokens(datas, before + data, len(characters.held))
+            delta: Any = events[0]
+            delta.stop -= count
+            characters.mark -= count
+        return events
 
     def _start_as_before(self, ids: list[int], first: int) -> MessageStart | None:
         """Start a message whose whole header is in the block, provided that it has no fault."""
@@ -506,6 +497,23 @@ def _token_ids(tokens: Iterable[SupportsIndex]) -> list[int]:
     except (OverflowError, TypeError):
         return list(map(_token_id, ids))
     return ids
+
+
+def _unfinished_tokens(datas: tuple[bytes, ...], data: bytes, held: int) -> int:
+    """Return the number of tokens at the end that gave no text when they came.
+
+    Args:
+        datas: the bytes of the tokens.
+        data: all bytes, with those that were held before them.
+        held: the number of bytes at the end that are held now.
+    """
+    count, left = 0, held
+    while left and len(datas[-1 - count]) <= left:
+        left -= len(datas[-1 - count])
+        count += 1
+    # The first of them did, if it showed that the bytes before it would not become a character.
+    is_proof = left == 0 and unfinished_bytes(data[:-held]) > 0
+    return count - is_proof
 
 
 def _index_of_none(datas: tuple[bytes | None, ...], first: int) -> int:

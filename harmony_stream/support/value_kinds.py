@@ -333,6 +333,9 @@ class ForeignKind(FieldKind):
             return None
         return TypeAdapter(self.hint)
 
+    def in_words(self) -> str:
+        return self.hint.__name__ if isinstance(self.hint, type) else str(self.hint)
+
     def take(self, value: object, path: FieldPath) -> Any:
         if self.adapter is None:
             return value

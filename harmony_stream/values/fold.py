@@ -29,6 +29,8 @@ class EndedMessage(NamedTuple):
 class Fold:
     """Folds the events of a stream into messages, at a cost that does not grow with the stream.
 
+    A start that comes inside a message drops what there is of that message.
+
     Attributes:
         start: the first event of the message that has not ended; None between messages.
 
@@ -39,8 +41,6 @@ class Fold:
     (None, None, 'Hello')
     """
 
-    __slots__ = ("_faults", "_texts", "start")
-
     def __init__(self) -> None:
         self.start: MessageStart | None = None
         self._texts: list[str] = []
@@ -48,7 +48,7 @@ class Fold:
 
     @property
     def text(self) -> str:
-        """The content so far of the message that has not ended."""
+        """The content so far of the message that has not ended; "" between messages."""
         return "".join(self._texts)
 
     def feed(self, event: Event) -> EndedMessage | Malformed | None:
@@ -77,5 +77,5 @@ class Fold:
     def _end(self, event: MessageEnd) -> EndedMessage:
         start = self.start or self._begin_at(event)
         ended = EndedMessage(start, self.text, event, tuple(self._faults))
-        self.start = None
+        self.start, self._texts, self._faults = None, [], []
         return ended

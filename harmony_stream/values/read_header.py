@@ -149,8 +149,10 @@ class _Draft(NamedTuple):
     """A header that is being read.
 
     Attributes:
-        runs, opening, role, name, closed: the arguments of `read_header`.
+        runs, opening, name, closed: the arguments of `read_header`.
+        role: the role that the prompt gave, the assistant's if it gave none.
         words: the words in order, less those that were dropped.
+        has_channel_section: True if `<|channel|>` is in the header.
         faults: the faults so far, in any order.
         left: the words that are part of no field.
         rest: where the content begins, or None.
