@@ -78,6 +78,7 @@ def read_log(
     Raises:
         LogError: the log as a whole cannot be read, or, if `strict`, a record.
         MissingExtraError: its format needs an extra that is not installed.
+        ValueError: the format in the options is not one of `FORMATS`.
 
     >>> import io
     >>> log = io.BytesIO(b'{"token_ids": [200005, 17196]}')
@@ -118,6 +119,9 @@ def read_parts(
 
     Raises as `read_log` does.
     """
+    if options.format not in (None, *FORMATS):
+        formats = ", ".join(FORMATS)
+        raise ValueError(f"format {options.format!r} is not one of {formats}; give one, or None")
     with closing(Source(place)) as source:
         name = _format(source, options)
         is_empty = True

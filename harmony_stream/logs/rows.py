@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 SPECIAL = Vocabulary.default().special_tokens
 
 
-WHOLE = (SPECIAL[FormattingToken.START], SPECIAL[FormattingToken.START_OF_TEXT])
+START = SPECIAL[FormattingToken.START]
+_START_OF_TEXT = SPECIAL[FormattingToken.START_OF_TEXT]
 
 
 _GREATEST = 2**32 - 1
@@ -27,10 +28,13 @@ _GREATEST = 2**32 - 1
 def is_whole(ids: Any) -> bool:
     """Return True for a full stream, False for a completion.
 
+    `<|startoftext|>` may come before either.
+
     >>> is_whole([200006, 1428]), is_whole([200005, 17196]), is_whole([])
     (True, False, False)
     """
-    return len(ids) > 0 and ids[0] in WHOLE
+    first = ids[1:2] if len(ids) and ids[0] == _START_OF_TEXT else ids[:1]
+    return len(first) > 0 and bool(first[0] == START)
 
 
 class Flat(NamedTuple):

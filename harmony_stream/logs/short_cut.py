@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped]
 
 from harmony_stream.logs.columns import Fields, MessageRow, faults_of_call, header_fields
-from harmony_stream.logs.rows import SPECIAL, WHOLE, Flat
+from harmony_stream.logs.rows import SPECIAL, START, Flat
 
 _MESSAGE = SPECIAL[FormattingToken.MESSAGE]
 
@@ -114,7 +114,7 @@ def _row_of(block: _Block, number: int, row: int) -> list[MessageRow] | None:
     """Return the messages of a well-formed row; None for another one."""
     begin, end = block.edges[number : number + 2]
     mark, last = block.firsts[number : number + 2]
-    is_prompted = not (mark < last and block.marks[mark] == begin and block.kinds[mark] in WHOLE)
+    is_prompted = not (mark < last and block.marks[mark] == begin and block.kinds[mark] == START)
     messages: list[MessageRow] = []
     position = begin
     while position < end:

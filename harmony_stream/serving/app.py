@@ -317,4 +317,5 @@ async def _gone(request: Request, error: Exception) -> Response:
 
 
 async def _fail(request: Request, error: Exception) -> Response:
-    return _json(FAILED.to_dict(), FAILED.status)
+    # The server closes the connection after an error of the app: a client must not reuse it.
+    return _json(FAILED.to_dict(), FAILED.status, {"Connection": "close"})

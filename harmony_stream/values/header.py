@@ -6,6 +6,7 @@ The format guide, "Message format" and "Receiving tool calls".
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Any
 
 import attrs
@@ -128,6 +129,7 @@ def name_of(role: Role) -> str | None:
     return role.value if role is Role.TOOL else None
 
 
+@lru_cache(maxsize=256)  # the rules ask up to five times about the word of a header
 def known_role(word: str) -> tuple[Role, str | None] | None:
     """Return the role and the name of `role` or `role:name`, in any letter case."""
     role, colon, name = word.partition(":")

@@ -262,10 +262,10 @@ def _drop_repeated_channels(draft: _Draft) -> _Draft:
     """
     if not draft.has_channel_section:
         return draft
+    all_bare, all_types = draft.of(WordKind.BARE), draft.of(WordKind.CONSTRAIN)
     for section in Section if draft.closed else (Section.ROLE,):
-        words = [word for word in draft.words if word.section is section]
-        bare = [word for word in words if word.kind is WordKind.BARE]
-        types = [word for word in words if word.kind is WordKind.CONSTRAIN]
+        bare = [word for word in all_bare if word.section is section]
+        types = [word for word in all_types if word.section is section]
         for word in (*(bare if len(bare) == 1 else ()), *types):
             if word.is_channel:
                 draft = draft.without(word).report_word(FaultKind.DUPLICATE_CHANNEL, word)

@@ -87,6 +87,8 @@ SPECIMENS = {
     "text between": THINKING + "well" + TURN + ANSWER,
     "whole": "<|start|>system<|message|>Be brief.<|end|><|start|>user:ines<|message|>Hi<|end|>",
     "whole, from the start of text": "<|startoftext|><|start|>user<|message|>Hi<|end|>",
+    "a completion, from the start of text": "<|startoftext|>" + ANSWER,
+    "nothing but the start of text": "<|startoftext|>",
     "a tool": "<|start|>functions.f to=assistant<|channel|>commentary<|message|>4<|end|>",
     "a repeated role": TURN + ANSWER,
     "a stop token first": "<|end|>" + TURN + ANSWER,
@@ -110,6 +112,17 @@ def test_the_short_cut_and_the_parser_agree(stream):
     tokens = tokens_of(stream) if isinstance(stream, str) else stream
 
     assert parse_batch([FIRST, tokens, SECOND]) == reference([FIRST, tokens, SECOND])
+
+
+@pytest.mark.parametrize("head", ["", "<|startoftext|>"])
+@pytest.mark.parametrize(
+    ("stream", "role"), [(ANSWER, "assistant"), ("<|start|>user<|message|>Hi<|end|>", None)]
+)
+def test_the_start_of_text_does_not_say_whether_a_row_is_a_completion(head, stream, role):
+    tokens = tokens_of(head + stream)
+    assert is_whole(tokens) is (role is None)
+    assert harmony_stream.parse(tokens, role).faults == ()
+    assert parse_batch([tokens])["faults"] == [[]]
 
 
 BAD_CALLS = {

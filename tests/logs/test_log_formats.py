@@ -350,3 +350,8 @@ def test_a_log_is_read_no_further_than_the_last_that_is_selected():
         raise AssertionError
 
     assert [r.completion for r in select(records(), Selection.parse("1"))] == [array("I", [5])]
+
+
+def test_a_format_that_does_not_exist_is_refused_by_name():
+    with pytest.raises(ValueError, match=r"format 'bogus' is not one of .*parquet.*; give one"):
+        list(read_log(io.BytesIO(b"[5]"), ReadOptions(format="bogus")))

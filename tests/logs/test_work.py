@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 import pytest
@@ -255,3 +256,19 @@ def test_memory_does_not_grow_with_the_log(tmp_path):
     short, long = big_log(tmp_path / "a.jsonl", 60_000), big_log(tmp_path / "b.jsonl", 600_000)
 
     assert peak(long) < peak(short) + 15_000
+
+
+def test_a_pool_says_why_it_takes_no_call():
+    class Pool:
+        """A pool at the moments in which a real one cannot be caught."""
+
+        def __init__(self, error):
+            self.error = error
+
+        def submit(self, *_):
+            raise self.error
+
+    with pytest.raises(BrokenProcessPool, match="handle is closed"):
+        work._submit(Pool(OSError("handle is closed")), abs, -1)
+    with pytest.raises(OSError, match="Too many open files"):
+        work._submit(Pool(OSError(24, "Too many open files")), abs, -1)

@@ -1,3 +1,5 @@
+import pickle
+
 import pytest
 from hypothesis import given
 from strategies import RESERVED, events_of, examples, faults_of, streams, tokens_of
@@ -90,3 +92,22 @@ def test_a_completion_has_the_events_of_its_stream_with_adjacent_text_joined(tok
         collector.feed(event)
     joined = tuple(join_deltas(events))
     assert collector.completion().events == parse(tokens).events == joined
+
+
+@pytest.mark.parametrize("first", [1, 2, 3])
+def test_a_collector_that_joins_a_stream_has_all_text_from_there(first):
+    events = events_of("<|channel|>final<|message|>a b c<|return|>")
+    collector = MessageCollector()
+    for event in events[first:]:
+        collector.feed(event)
+    assert collector.messages[0].content[0].text == "".join(("a", " b", " c")[first - 1 :])
+
+
+def test_a_collector_can_be_pickled_inside_a_message_by_any_protocol():
+    *events, end = events_of("<|message|>a b<|end|>")
+    collector = MessageCollector()
+    for event in events:
+        collector.feed(event)
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        twin = pickle.loads(pickle.dumps(collector, protocol))
+        assert twin.feed(end).content[0].text == "a b"

@@ -364,6 +364,8 @@ def test_an_answer_that_should_come_whole_is_an_error_of_the_server(failing):
         failing.client().chat.completions.create(model="failing", messages=QUESTION)
     assert caught.value.type == "server_error"
     assert "memory" not in caught.value.message
+    # The connection ends with the error, and the client hears of it.
+    assert caught.value.response.headers["connection"] == "close"
 
 
 def test_the_events_of_an_engine_that_fails_end_with_an_error(failing):

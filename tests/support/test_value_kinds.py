@@ -1,6 +1,7 @@
 """What a field of a value may hold, how it is refused, and its JSON schema."""
 
 import pickle
+import re
 import sys
 from datetime import date
 
@@ -8,6 +9,7 @@ import openai_harmony
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
+from harmony_stream.support.value import Value
 from harmony_stream.support.value_kinds import FieldKind, plain_error
 from harmony_stream.values.messages import (
     Author,
@@ -192,6 +194,22 @@ def test_a_field_of_a_foreign_type_is_read_by_pydantic():
     ) as caught:
         Dated(text="a", days=["2025-06-28", "x"])
     assert caught.value.errors()[0]["loc"] == ("days", 1, "date")
+
+
+@pytest.mark.parametrize(
+    ("hint", "value", "allowed"),
+    [
+        (list[int], "x", "a list, each int"),
+        (dict[str, date], "x", "a mapping from names, each to date"),
+        (list[int | str], 5, "a list, each int | str"),
+    ],
+)
+def test_a_foreign_type_inside_a_list_or_a_mapping_is_named_in_errors(hint, value, allowed):
+    class Day(Value):
+        part: hint
+
+    with pytest.raises(ValueError, match=rf"is not {re.escape(allowed)}"):
+        Day(part=value)
 
 
 def test_without_pydantic_values_of_foreign_types_are_taken_as_they_are(monkeypatch):

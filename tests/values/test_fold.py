@@ -28,7 +28,7 @@ def test_a_message_is_given_with_its_end_and_its_text_in_one_piece():
     assert [fold.feed(event) for event in (start, first, second)] == [None] * 3
     assert (fold.start, fold.text) == (start, "a b")
     assert fold.feed(end) == EndedMessage(start, "a b", end, ())
-    assert fold.start is None
+    assert (fold.start, fold.text) == (None, "")
 
 
 def test_a_fault_inside_a_message_is_part_of_it_and_one_outside_is_returned():
