@@ -233,10 +233,10 @@ def _new_draft(
 
 
 def _drop_given_role(draft: _Draft) -> _Draft:
-    """Drop the given role if it is repeated once, silently; each role once more, as a fault.
+    """Drop a role that is repeated: the prompt's in silence, any other as a fault.
 
-    A model that is prompted with `<|start|>assistant` often says `assistant` again, which does no
-    harm. `<|start|>assistant assistant` it says of itself, and never learned.
+    After a prompt that ends with `<|start|>assistant`, models often write `assistant` again. That
+    is harmless. In a header of their own, the second word is a breach of the format.
     """
     expected = None if draft.spells_role else draft.role.value
     for word in draft.words:
@@ -247,10 +247,8 @@ def _drop_given_role(draft: _Draft) -> _Draft:
         elif word.kind is WordKind.BARE:
             if word.text.lower() != expected:
                 return draft
-            dropped = draft.without(word)
-            return (
-                dropped.report_word(FaultKind.UNKNOWN_ROLE, word) if draft.spells_role else dropped
-            )
+            draft = draft.without(word)
+            return draft.report_word(FaultKind.UNKNOWN_ROLE, word) if draft.spells_role else draft
     return draft
 
 

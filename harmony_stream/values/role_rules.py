@@ -127,22 +127,19 @@ def author_of(case: RoleCase, *, spells_role: bool) -> tuple[Author, RoleRule]:
 
 def _channel_for_name(case: RoleCase) -> Author | None:
     """`assistant:analysis`: the channel where a name may be."""
-    known = case.known
-    if known is None or case.channel is not None or not case.closed:
+    if case.known is None or case.channel is not None or not case.closed:
         return None
-    channel = _channel_in(known[1] or "")
-    return (channel and Author(known[0], name_of(known[0]), channel, case.word)) or None
+    role, name = case.known
+    channel = _channel_in(name or "")
+    return None if channel is None else Author(role, name_of(role), channel, case.word)
 
 
 def _channel_after_role(case: RoleCase) -> Author | None:
     """`assistant analysis`: the channel without its marker."""
-    known, channel = case.known, case.channel or case.channel_in(case.bare)
-    is_marked = case.channel is not None
-    return (
-        None
-        if known is None or channel is None or is_marked
-        else Author(*known, channel, case.bare)
-    )
+    if case.known is None or case.channel is not None:
+        return None
+    channel = case.channel_in(case.bare)
+    return None if channel is None else Author(*case.known, channel, case.bare)
 
 
 def _known_role(case: RoleCase) -> Author | None:

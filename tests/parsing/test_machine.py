@@ -445,3 +445,9 @@ def test_the_limit_of_headers_may_be_set():
     machine.limit_headers(2)
     events = [*machine.step(piece("us", 1)), *machine.step(piece("er", 3))]
     assert described(events)[0] == "start assistant 0:1"
+
+
+def test_a_prompt_that_ends_in_content_behind_a_bare_role_stays_in_content():
+    machine, _ = machine_fed(tokens_of("<|start|>user<|message|>Hi"))
+    machine.begin_here(follows_tokens=True)
+    assert described(machine.step(piece(13225, 0))) == ["start user 0:0", "'Hello' 0:1"]
