@@ -39,7 +39,7 @@ def test_a_closed_standard_input_is_an_error_that_names_it(closed_stdin, read):
 NOT_JSON = [
     (b"[1,\n2", "FILE:2: not JSON: Expecting ',' delimiter"),
     (b'[\n"\xff"]', "FILE:2: not UTF-8: invalid start byte"),
-    (b"[" * 999, "FILE: JSON nested too deeply: more than 128 levels"),
+    (b"[" * 999 + b"]" * 999, "FILE: JSON nested too deeply: more than 128 levels"),
 ]
 
 
