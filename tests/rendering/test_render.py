@@ -718,7 +718,7 @@ def test_whatever_is_written_is_read_back(message, name):
 
 
 def test_rendering_does_not_import_parsing():
-    for path in Path(harmony_stream.rendering.__file__).parent.glob("*.py"):
+    for path in Path(harmony_stream.rendering.__file__).parent.rglob("*.py"):
         tree = ast.parse(path.read_text())
         names = [node.module for node in tree.body if isinstance(node, ast.ImportFrom)]
         assert not [name for name in names if name.startswith("harmony_stream.parsing")]

@@ -693,7 +693,7 @@ def test_what_the_wheels_print_soundly_the_guide_profile_prints_alike(properties
 # --- Against the compiler ------------------------------------------------------------------------
 
 COMPILER = (
-    Path(__file__).resolve().parents[2] / ".reference/typescript/node_modules/typescript/bin/tsc"
+    Path(__file__).resolve().parents[3] / ".reference/typescript/node_modules/typescript/bin/tsc"
 )
 REFERENCES = st.sampled_from(["#", "#/$defs/a", "#/$defs/b", "#/$defs/c"])
 
