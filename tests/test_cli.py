@@ -1,6 +1,7 @@
 """The command: what it shows, what it refuses, and how it ends."""
 
 import contextlib
+import errno
 import io
 import json
 import os
@@ -19,6 +20,7 @@ from strategies import examples, streams
 
 from harmony_stream import LoadError, Vocabulary, cli, iter_events
 from harmony_stream.commands import replay as replay_command
+from harmony_stream.commands.exit_status import ExitStatus
 from harmony_stream.commands.screen import Screen
 
 START, CHANNEL, MESSAGE, END, RETURN, CALL = 200006, 200005, 200008, 200007, 200002, 200012
@@ -725,3 +727,19 @@ def test_a_command_that_writes_to_a_pipe_never_loads_rich(log):
         "assert not {'rich', 'tiktoken'} & {*sys.modules}"
     )
     subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, timeout=60)
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (OSError(errno.EMFILE, "Too many open files"), "Too many open files"),
+        (FileNotFoundError(errno.ENOENT, "No such file", "a.json"), "a.json: No such file"),
+        (FileNotFoundError(errno.ENOENT, "No such file", ""), "'': No such file"),
+    ],
+)
+def test_an_error_of_the_system_is_not_told_as_one_of_the_output(error, sentence, capsys):
+    def fail():
+        raise error
+
+    assert cli._status_of(fail) == ExitStatus.TROUBLE
+    assert capsys.readouterr().err == f"harmony-stream: {sentence}\n"

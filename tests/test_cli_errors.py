@@ -1,7 +1,6 @@
 """How each command fails: with its status, and exactly one complaint that names file and reason."""
 
 import contextlib
-import errno
 import json
 import os
 import shlex
@@ -12,9 +11,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from harmony_stream import cli
-from harmony_stream.commands.exit_status import ExitStatus
 
 PROGRAM = [sys.executable, "-m", "harmony_stream"]
 PROMPTS = Path(__file__).parent.parent / "examples" / "prompts"
@@ -191,19 +187,3 @@ def test_a_worker_that_dies_is_one_complaint(folder, command):
     complaint = "harmony-stream: a worker process died; was it killed for lack of memory?\n"
     assert (done.returncode, done.stdout, done.stderr) == (2, "", complaint)
     assert not (folder / "out").exists()
-
-
-@pytest.mark.parametrize(
-    ("error", "sentence"),
-    [
-        (OSError(errno.EMFILE, "Too many open files"), "Too many open files"),
-        (FileNotFoundError(errno.ENOENT, "No such file", "a.json"), "a.json: No such file"),
-        (FileNotFoundError(errno.ENOENT, "No such file", ""), "'': No such file"),
-    ],
-)
-def test_an_error_of_the_system_is_not_told_as_one_of_the_output(error, sentence, capsys):
-    def fail():
-        raise error
-
-    assert cli._status_of(fail) == ExitStatus.TROUBLE
-    assert capsys.readouterr().err == f"harmony-stream: {sentence}\n"
