@@ -77,8 +77,8 @@ def parse_json(text: str) -> Any:  # noqa: ANN401
     """Return the value of JSON that the model wrote, if it can be written again.
 
     Raises:
-        ValueError: if it is not JSON. Also if it contains `NaN`, a number beyond floats or half a
-            character, or nests too deeply, since it then could not be sent to a client.
+        ValueError: if it is not JSON, or if it could not be sent to a client. It could not if it
+            contains `NaN`, a number beyond floats or half a character, or nests too deeply.
 
     >>> parse_json('{"a": [1]}')
     {'a': [1]}
