@@ -43,10 +43,10 @@ _REASONING = Header(Role.ASSISTANT, None, "analysis")
 
 
 def said_in(events: Iterable[Event]) -> Iterator[Said]:
-    """What events say, text outside of messages included.
+    """Yield the messages of these events, and the text outside of messages.
 
-    Text in the header of a message of somebody else than the assistant is that one's. A header that
-    was cut off says nothing: clients are not sent it either.
+    Text in the header of another author's message belongs to that author, not to the assistant. A
+    header that was cut off yields nothing, since clients do not receive it either.
 
     >>> from harmony_stream.logs.batch import events_of
     >>> [said.text for said in said_in(events_of([200008, 13225, 200007, 12194]))]

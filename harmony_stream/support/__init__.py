@@ -1,1 +1,1 @@
-"""What several rooms use, and what knows none of them."""
+"""Helpers that several rooms share and that know none of them."""

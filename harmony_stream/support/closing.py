@@ -1,4 +1,4 @@
-"""Sources of an asynchronous kind that are closed where they stand."""
+"""Async sources that are closed at once when their reader ends."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def closing(iterable: object) -> AsyncIterator[None]:
-    """Close an async generator behind its reader, also where that goes away early."""
+    """Close an async generator after its reader, even if the reader ends early."""
     try:
         yield
     finally:

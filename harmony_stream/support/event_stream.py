@@ -1,8 +1,8 @@
 """The one reader of `text/event-stream`: bytes in, cut anywhere, frames of bytes out.
 
 Source: the WHATWG HTML standard, "Server-sent events". Lines end with LF, CRLF or CR, and with
-nothing else; a byte-order mark at the beginning is skipped; a frame ends with an empty line.
-Clients read events from frames, logs read JSON: what the bytes mean is left to them.
+nothing else. A byte-order mark at the beginning is skipped. A frame ends with an empty line. The
+callers interpret the bytes: clients read events from frames, logs read JSON.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ class Frame(NamedTuple):
 
     Attributes:
         line: the number of its first line of data, from 1.
-        data: its lines of data, joined with LF; None if it is longer than the reader may hold.
-        event: its name, b"" if it has none.
-        id: the last id that was sent, also with an earlier frame.
-        retry: digits, milliseconds; None if the frame says nothing of it.
-        is_open: whether the stream ended before the empty line after it.
+        data: its lines of data, joined with LF; None if they are longer than the reader may hold.
+        event: its name; b"" without one.
+        id: the last id that was sent, maybe with an earlier frame.
+        retry: milliseconds, as digits; None if the frame does not contain them.
+        is_open: true if the stream ended before the empty line after it.
     """
 
     line: int
@@ -44,12 +44,12 @@ class Frame(NamedTuple):
 
 
 class FrameReader:
-    r"""Reads frames from bytes that may be cut anywhere, in time and memory linear in them.
+    r"""The reader of frames from bytes that may be cut anywhere, in linear time and memory.
 
     Args:
-        is_joined: skip a byte-order mark at the beginning of any line, since files that were joined
-            have one where each of them begins. A stream, says the standard, has but the first.
-        max_bytes: how long a frame may be. A longer one is passed over, and given without data.
+        is_joined: skip a byte-order mark at the beginning of any line, since each of several joined
+            files may begin with one. By the standard, a stream has only the first.
+        max_bytes: the most bytes of data in a frame. A longer frame is yielded without data.
 
     >>> reader = FrameReader()
     >>> list(reader.feed(b": hello\r\nda")), list(reader.feed(b"ta: 5\r\n\r\nid: 7\ndata: 6"))
@@ -60,13 +60,13 @@ class FrameReader:
 
     def __init__(self, *, is_joined: bool = False, max_bytes: float = math.inf) -> None:
         self.has_unknown = False
-        """Whether there was a line that is neither a field nor a comment of text."""
+        """True once a line was neither a field nor a comment of text."""
         self._is_joined = is_joined
         self._max_bytes = max_bytes
         self._count = 0  # lines that have ended
-        self._line: list[bytes] = []  # parts of the line under way
+        self._line: list[bytes] = []  # parts of the unfinished line
         self._line_size = 0
-        self._passed_over = 0  # bytes of the line at hand that were not kept
+        self._passed_over = 0  # bytes of the current line that were not kept
         self._skips_line_feed = False
         self._id = b""
         self._begin()
@@ -80,11 +80,11 @@ class FrameReader:
 
     @property
     def is_between_frames(self) -> bool:
-        """Whether nothing was begun that is not finished."""
+        """True if neither a line nor a frame is unfinished."""
         return not (self._line_size or self._first or self._event or self._retry)
 
     def feed(self, data: bytes) -> Iterator[Frame]:
-        """Take bytes; give the frames that they finish."""
+        """Take bytes, and yield the frames that they finish."""
         for line in self._lines(data):
             if line:
                 self._field(line)
@@ -94,7 +94,7 @@ class FrameReader:
                 self._begin()
 
     def close(self) -> Iterator[Frame]:
-        """End the stream; give the frame that it ends in, if it ends in one."""
+        """End the stream, and yield the frame that is unfinished, if there is one."""
         if self._line_size:
             self._field(self._whole_line(b""))
         if self._first:
@@ -106,7 +106,7 @@ class FrameReader:
             data = data.removeprefix(b"\n")
             self._skips_line_feed = False
         if data.endswith(b"\r"):
-            self._skips_line_feed = True  # which may be the other half of this end of line
+            self._skips_line_feed = True  # it may be the other half of this end of line
         *whole, rest = _END_OF_LINE.split(data) if b"\r" in data else data.split(b"\n")
         for line in whole:
             yield self._whole_line(line)

@@ -1,4 +1,4 @@
-"""What the reader of a log may lack: packages that come with extras, loaded where they are used."""
+"""Packages that readers of logs need and that only extras install, loaded where they are used."""
 
 from __future__ import annotations
 
@@ -9,34 +9,34 @@ import attrs
 
 from harmony_stream.errors import HarmonyError
 
-# By module: the extra of harmony-stream that brings it.
+# By module: the extra of harmony-stream that installs it.
 _EXTRAS = {"numpy": "arrow", "pyarrow": "arrow", "pyarrow.parquet": "arrow", "zstandard": "zstd"}
 
 
 @attrs.frozen(auto_exc=True, slots=False, str=False)
 class MissingExtraError(HarmonyError):
-    """Something needs a package that is not installed.
+    """A package that an operation needs is not installed.
 
     Attributes:
-        module: what could not be imported.
-        extra: which extra of harmony-stream brings it.
+        module: the module that could not be imported.
+        extra: the extra of harmony-stream that installs it.
 
     >>> str(MissingExtraError("pyarrow", "arrow"))
-    "this needs pyarrow: pip install 'harmony-stream[arrow]'"
+    "pyarrow is not installed; run pip install 'harmony-stream[arrow]'"
     """
 
     module: str
     extra: str
 
     def __str__(self) -> str:
-        return f"this needs {self.module}: pip install 'harmony-stream[{self.extra}]'"
+        return f"{self.module} is not installed; run pip install 'harmony-stream[{self.extra}]'"
 
 
 def need(module: str) -> Any:  # noqa: ANN401 - a module
-    """Import a module of an extra.
+    """Import and return a module of an extra.
 
     Raises:
-        MissingExtraError: it is not installed.
+        MissingExtraError: if it is not installed.
 
     >>> need("numpy").int64.__name__
     'int64'

@@ -1,15 +1,15 @@
-"""Writing files so that nothing is lost: the one writer for all that the library writes.
+"""The one writer for all files that the library writes, so that nothing is lost.
 
-Theory of operation: what a name leads to, symbolic links followed, says how it is written::
+Theory of operation: symbolic links are followed, and the target decides how it is written::
 
-    free, a regular file     a part file beside it, which takes the name when all is written
-    a device, a FIFO         straight into it: a file in its place would be found by nobody
-    /dev/stdout, /dev/fd/3   straight into that descriptor, from where it is; never opened again,
-                             since that would write over what other programs wrote there
-    a directory, a socket    an error
+    free, a regular file     a part file beside it is written, and then renamed to the target
+    a device, a FIFO         it is written directly: nobody would find a file in its place
+    /dev/stdout, /dev/fd/3   that descriptor is written directly, from its position; it is never
+                             opened again, which would overwrite what other programs wrote there
+    a directory, a socket    an error is raised
 
-A regular file is replaced only where it could be written, and its owner (if that is allowed) and
-mode pass to the new one. Extended attributes do not, and other hard links keep the old content.
+A regular file is replaced only if it is writable. The new file has the mode of the old one and, if
+that is allowed, its owner. Extended attributes are lost, and other hard links keep the old content.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ if TYPE_CHECKING:
 
 _MOST_LINKS = 40
 _DESCRIPTOR = re.compile(r"(?:/proc/(\d+)(?:/task/\d+)?|/dev)/fd/(\d+)")
-# A part file is named after its target, but shorter: a name may have 255 bytes, a character four.
+# A part file is named after its target, but shorter: a name may have 255 bytes, a character 4.
 _LONGEST_STEM = 32
 
 
 @contextmanager
 def writing(path: Path) -> Iterator[IO[bytes]]:
-    """Open an output; a file takes its name when all is written, and is gone if anything fails.
+    """Open an output. A file gets its name when all is written, and is deleted if anything fails.
 
-    A process that is killed leaves what was there, and a file `NAME.RANDOM.part` beside it.
+    If the process is killed, the old file remains, and a file `NAME.RANDOM.part` beside it.
 
     Raises:
-        OSError: with the name `path`, if it cannot be written.
+        OSError: if the output cannot be written. The error names `path`.
 
     >>> with writing("/nowhere/a") as file:
     ...     pass
@@ -57,13 +57,13 @@ def writing(path: Path) -> Iterator[IO[bytes]]:
 
 
 def same_file(output: Path | int, inputs: Iterable[Path | int]) -> Path | int | None:
-    """Return the first input that is the very file to be written, whatever the two are called.
+    """Return the first input that is the same file as the output, also under another name.
+
+    A terminal, `/dev/null` and a missing file are not the same as any input.
 
     Args:
         output: a path, or an open descriptor.
-        inputs: likewise.
-
-    Nothing is the same as a terminal, `/dev/null`, or a file that is not there.
+        inputs: paths, or open descriptors.
 
     >>> same_file("/dev/null", ["/dev/null"]) is None
     True
@@ -78,7 +78,7 @@ def same_file(output: Path | int, inputs: Iterable[Path | int]) -> Path | int | 
 
 
 class Identity(NamedTuple):
-    """What tells whether a file is still the very one that was written, and unchanged."""
+    """The numbers that change if a file is replaced or changed."""
 
     device: int
     inode: int
@@ -88,9 +88,9 @@ class Identity(NamedTuple):
 
 
 def identity_of(path: Path | int) -> Identity | None:
-    """Return the identity of a regular file, or None: only such a file can be appended to.
+    """Return the identity of a regular file, or None. Only such a file can be appended to.
 
-    An output that is an open descriptor has none, since others may write there as well.
+    A path that names an open descriptor has none, since others may write there as well.
 
     >>> identity_of("/dev/null") is None
     True
@@ -105,10 +105,10 @@ def identity_of(path: Path | int) -> Identity | None:
 
 
 def sealed(path: Path) -> Identity | None:
-    """Return the identity of a file that was just written, such that no later change shares it.
+    """Return the identity of a file that was just written, which no later change can share.
 
-    Clocks of file systems may stand still for milliseconds, in which another program could write
-    as many bytes; so the time of this change is set to what the system's clock says.
+    The clock of a file system may not advance for milliseconds, in which another program could
+    write the same number of bytes. The time of this change is therefore set by the system's clock.
     """
     with suppress(OSError):
         if identity_of(path):
@@ -117,10 +117,10 @@ def sealed(path: Path) -> Identity | None:
 
 
 def append(path: Path, data: bytes) -> None:
-    """Append to a file that exists, and wait until it is on the disk.
+    """Append to a file that exists, and wait until the data is on the disk.
 
     Raises:
-        OSError: with the name `path`, if it cannot be written.
+        OSError: if the file cannot be written. The error names `path`.
     """
     name = os.fspath(path)
     with _naming(name), open(name, "ab", opener=_existing) as file:
@@ -133,11 +133,11 @@ def _existing(name: str, flags: int) -> int:
     return os.open(name, flags & ~os.O_CREAT)
 
 
-# -- What a name leads to --------------------------------------------------------------------------
+# -- The target of a name --------------------------------------------------------------------------
 
 
 def _target_of(name: str) -> str:
-    """The path to which links lead; it need not be there yet, but its folder must be."""
+    """Return the path to which links lead. It need not exist yet, but its folder must."""
     if not name:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
     for _ in range(_MOST_LINKS):
@@ -151,12 +151,12 @@ def _target_of(name: str) -> str:
 
 
 def _open_straight(target: str) -> IO[bytes] | None:
-    """What is written as it stands; None for a file that can be replaced, or a free name."""
+    """Open a target that is written directly; return None for a regular file or a free name."""
     if descriptor := _DESCRIPTOR.fullmatch(target):
         process, number = descriptor.groups()
         if process is None or int(process) == os.getpid():
             return open(os.dup(int(number)), "wb")
-        return open(target, "ab")  # another process has it open: what it wrote stays
+        return open(target, "ab")  # another process has it open: what it wrote is kept
     found = _found(target)
     if found is None or stat.S_ISREG(found.st_mode):
         return None
@@ -166,7 +166,7 @@ def _open_straight(target: str) -> IO[bytes] | None:
 
 
 def _found(target: str) -> os.stat_result | None:
-    """What is there; None if nothing is. A name that can't be one is an error at once."""
+    """Return the status of the target, or None if it does not exist. An invalid name raises."""
     try:
         return os.stat(target)
     except FileNotFoundError:
@@ -192,7 +192,7 @@ def _is_same(one: os.stat_result, other: os.stat_result | None) -> bool:
 
 @contextmanager
 def _replacing(target: str, name: str) -> Iterator[IO[bytes]]:
-    """A part file that takes the place of the target."""
+    """Open a part file that replaces the target when all is written."""
     part = f"{_stem_of(target)}.{os.urandom(6).hex()}.part"
     try:
         with _naming(name):
@@ -203,7 +203,7 @@ def _replacing(target: str, name: str) -> Iterator[IO[bytes]]:
                 file.flush()
                 os.fsync(file.fileno())
         finally:
-            with suppress(OSError):  # may want to write what is left, to a disk that is full
+            with suppress(OSError):  # closing writes what is left, maybe to a full disk
                 file.close()
         with _naming(name):
             os.replace(part, target)
@@ -220,11 +220,11 @@ def _stem_of(target: str) -> str:
 
 
 def _open_part(part: str, target: str) -> IO[bytes]:
-    """A new file; nobody may read it who may not read the one that it replaces."""
+    """Open a new file that only the readers of the file that it replaces may read."""
     old = _found(target)
     if old is None:
         return open(part, "xb")  # with the mode that the umask leaves
-    os.close(os.open(target, os.O_WRONLY))  # raises as writing into it would
+    os.close(os.open(target, os.O_WRONLY))  # raises if it is not writable
     file = open(part, "xb", opener=_private)  # noqa: SIM115 - the caller closes it
     _take_over(part, old)
     return file
@@ -235,7 +235,7 @@ def _private(name: str, flags: int) -> int:
 
 
 def _take_over(part: str, old: os.stat_result) -> None:
-    """Give a file the owner and group of the old one, as far as that is allowed, and its mode."""
+    """Set owner, group and mode of a file to those of the old one, as far as that is allowed."""
     for owner in (old.st_uid, -1):
         with suppress(OSError, AttributeError):  # some systems have no owners
             os.chown(part, owner, old.st_gid)
@@ -245,7 +245,7 @@ def _take_over(part: str, old: os.stat_result) -> None:
 
 
 def _sync_folder(folder: str) -> None:
-    """Let the new name survive a loss of power, where the system can."""
+    """Sync a folder, so that the new name survives a loss of power, if the system can do it."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:
@@ -259,7 +259,7 @@ def _sync_folder(folder: str) -> None:
 
 @contextmanager
 def _naming(name: str) -> Iterator[None]:
-    """Let errors name the output as the caller does, and no part file or target of a link."""
+    """Name the output in errors as the caller does, not a part file or the target of a link."""
     try:
         yield
     except OSError as error:
@@ -268,7 +268,7 @@ def _naming(name: str) -> Iterator[None]:
 
 @contextmanager
 def _naming_what_has_no_name(name: str) -> Iterator[None]:
-    """The same for errors of writing; what the caller does with other files keeps its own name."""
+    """Name the output in errors without a file name. Errors of other files keep their names."""
     try:
         yield
     except OSError as error:

@@ -1,7 +1,7 @@
-"""JSON that nests no deeper than a limit of our own.
+"""JSON with a limit of depth that does not depend on Python.
 
 Python's limits differ between its versions and count the caller's frames, so that the same JSON
-would pass here and fail there. This one is the same everywhere, and far above what anybody writes.
+would pass here and fail there. This limit is equal everywhere, and far above what anybody writes.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 MAX_DEPTH = 128
-"""Levels of arrays and objects: as many as openai-harmony's JSON parser takes."""
+"""The most levels of arrays and objects, equal to the limit of openai-harmony's JSON parser."""
 
 
 class NestingError(ValueError):
@@ -27,8 +27,8 @@ def loads(text: str | bytes, **options: Any) -> Any:  # noqa: ANN401
     """Return the value of JSON text, with the options of `json.loads`.
 
     Raises:
-        NestingError: it nests too deeply.
-        ValueError: it is not JSON.
+        NestingError: if it nests too deeply.
+        ValueError: if it is not JSON.
 
     >>> loads('{"a": [1]}')
     {'a': [1]}
@@ -45,8 +45,8 @@ def dumps(value: object, **options: Any) -> str:  # noqa: ANN401
     """Return the value as JSON text, with the options of `json.dumps`.
 
     Raises:
-        NestingError: it nests too deeply.
-        TypeError, ValueError: it is not what JSON can say.
+        NestingError: if it nests too deeply.
+        TypeError, ValueError: if JSON cannot express it.
     """
     try:
         text = json.dumps(value, **options)
@@ -74,11 +74,11 @@ def _inside(value: Any) -> Iterable[object]:  # noqa: ANN401
 
 
 def parse_json(text: str) -> Any:  # noqa: ANN401
-    """What the model wrote as JSON, if it can be written out again.
+    """Return the value of JSON that the model wrote, if it can be written again.
 
     Raises:
-        ValueError: it is not JSON; or it is, but holds `NaN`, a number beyond floats, half a
-            character, or nests too deeply, so that no client could be sent it.
+        ValueError: if it is not JSON, or if it could not be sent to a client. It could not if it
+            contains `NaN`, a number beyond floats or half a character, or nests too deeply.
 
     >>> parse_json('{"a": [1]}')
     {'a': [1]}

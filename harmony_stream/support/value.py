@@ -1,6 +1,6 @@
 """Values: what people build and servers pass around, such as messages and tools.
 
-A *value* is an attrs class that also answers to the pydantic names that users of openai_harmony
+A *value* is an attrs class that also has the methods of pydantic that users of openai_harmony
 call (`model_dump`, `model_validate`, `dict(message)`, ...). It can be a field of a pydantic model
 and the body of a FastAPI endpoint. Users can subclass it and add fields, as with a pydantic model.
 Its rules are those of openai_harmony 0.0.8, unless a line says otherwise:
@@ -10,7 +10,7 @@ Its rules are those of openai_harmony 0.0.8, unless a line says otherwise:
   raises a `ValueError`, which is a pydantic `ValidationError` too if pydantic is loaded;
 - fields can be set, and are then checked again (0.0.8 checks only when it renders).
 
-pydantic is never imported for any of this, with one exception: a subclass may have fields of types
+pydantic is never imported for any of this, with one exception. A subclass may have fields of types
 that no value of this library has (dates, numbers, models). pydantic reads those if it is installed.
 """
 
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 # Inside the class `Value`, `dict` is a method.
 _Fields: TypeAlias = dict[str, Any]
 
-# --- What others see of a value ---------------------------------------------------------------
+# --- The view from outside --------------------------------------------------------------------
 
 # Metadata of a field that no dump shows while it is None: one that openai_harmony does not have.
 ONLY_WHEN_SET = "only_when_set"
@@ -96,9 +96,9 @@ class FieldInfo(NamedTuple):
 class _DataclassView:
     """An attribute by which a value passes for a dataclass.
 
-    FastAPI detects the body of a request by these attributes. Its encoder, and pydantic where it
-    serializes an `Any`, read from them which fields a value has: those in the dump of a value that
-    is part of something else.
+    FastAPI detects the body of a request by these attributes. Its encoder reads the fields of a
+    value from them, and so does pydantic when it serializes an `Any`. These fields are those in the
+    dump of a value that is part of something else.
     """
 
     def __init__(self, attribute: str) -> None:
@@ -234,7 +234,7 @@ class Value(Nestable):
             raise NoFieldError(f'"{type(self).__name__}" object has no field "{name}"')
         object.__setattr__(self, name, value)
 
-    # Written once for all values: to let attrs make them for each costs 0.4 ms at import.
+    # Written once for all values: if attrs made them for each, import would take 0.4 ms longer.
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
@@ -257,7 +257,7 @@ class Value(Nestable):
         """
         return self._present(Dump())
 
-    # -- As pydantic has it -----------------------------------------------------------------------
+    # -- The methods of pydantic ------------------------------------------------------------------
 
     def model_dump(
         self,
@@ -274,9 +274,9 @@ class Value(Nestable):
 
         Contents inside a message have their `type`, so that `model_validate` can read the message
         again (0.0.8 loses their text: openai/harmony#78). `include` and `exclude` are those of
-        pydantic: names of fields, or a mapping to rules for the parts inside
+        pydantic. They name fields, or map them to rules for the parts inside
         (`{"author": {"name"}}`, `{"content": {0}}`, `{"content": {"__all__": {"type"}}}`). A value
-        does not remember which fields were given: `exclude_unset` means `exclude_defaults`.
+        does not remember which fields were given, so `exclude_unset` means `exclude_defaults`.
 
         >>> from harmony_stream.values.tools import ToolDescription
         >>> ToolDescription.new("lookup", "Looks up.").model_dump(exclude_none=True)
@@ -349,7 +349,7 @@ class Value(Nestable):
         """Return an instance as it is, or make one from a mapping.
 
         Raises:
-            ValueError: the object is neither, or a field cannot hold what the mapping has for it.
+            ValueError: if the object is neither, or a field cannot hold its value in the mapping.
 
         >>> from harmony_stream.values.tools import ToolDescription
         >>> ToolDescription.model_validate({"name": "lookup", "description": "Looks up."})
@@ -368,7 +368,7 @@ class Value(Nestable):
         """Return the value that JSON text holds, as `model_validate` reads it.
 
         Raises:
-            ValueError: the text is not JSON, or `model_validate` raises it.
+            ValueError: if the text is not JSON, or `model_validate` raises it.
 
         >>> from harmony_stream.values.tools import ToolDescription
         >>> ToolDescription.model_validate_json('{"name": "f", "description": "Does f."}').name
@@ -514,7 +514,7 @@ def _field_of(given: Any, path: str) -> Any:
     return attrs.field() if given.is_required() else attrs.field(default=given.default)
 
 
-# What a pydantic model would call or obey, and a value does not.
+# Names that a pydantic model would call or obey, and a value does not.
 _NOT_OBEYED = {"Config", "model_config", "model_post_init"}
 
 

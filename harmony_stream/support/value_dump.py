@@ -1,4 +1,4 @@
-"""A value as plain data: which parts a dump holds, and in which form.
+"""A value as plain data: the parts that a dump contains, and their form.
 
 These are the options of pydantic's `model_dump`, on data that is no longer a `Value`.
 """
@@ -20,8 +20,8 @@ class Dump(NamedTuple):
 
     Attributes:
         mode: `python`, or `json` for data that JSON can hold.
-        exclude_defaults: leave out fields that are equal to their defaults.
-        exclude_none: leave out fields that are None.
+        exclude_defaults: true to leave out fields that are equal to their defaults.
+        exclude_none: true to leave out fields that are None.
     """
 
     mode: str = "python"
@@ -30,7 +30,7 @@ class Dump(NamedTuple):
 
     def plain(self, value: Any) -> Any:
         """Return the value without any `Value` in it."""
-        if value is None or type(value) is str:  # most parts; asked first for speed
+        if value is None or type(value) is str:  # most parts; checked first for speed
             return value
         if isinstance(value, Nestable):
             return value._dump_inside(**self._asdict())
@@ -44,7 +44,7 @@ class Dump(NamedTuple):
         return _jsonable(value) if self.mode == "json" else value
 
     def key(self, key: Any) -> Any:
-        """Return the key of a mapping in this form: JSON has strings only."""
+        """Return the key of a mapping in this form; JSON has only strings."""
         if type(key) is str or self.mode != "json":
             return key
         return next(iter(_by_pydantic({key: None})))

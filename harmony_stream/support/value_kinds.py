@@ -1,14 +1,14 @@
-"""What a field of a value may hold.
+"""The kinds of fields: what each field of a value may hold.
 
 Each field of a `Value` has a *kind*, made from its annotation by `kind_of`. A kind reads what
 pydantic's lax mode reads (a mapping for a nested value, any iterable for a list, a name for an enum
 member). For anything else it raises a `FieldError` that names the field, what was given, and what
-is allowed. From the same kinds come the words of errors and the JSON schema.
+is allowed. Kinds also provide the words of errors and the JSON schema.
 
-`Value` is made with kinds, so kinds cannot import it. They need little of it: `Nestable`.
+`Value` is made with kinds, so kinds cannot import it. They need only a part of it, `Nestable`.
 """
 
-# ruff: noqa: ANN401 - telling values of any type apart is the work of this module
+# ruff: noqa: ANN401 - distinguishing values of any type is the work of this module
 
 from __future__ import annotations
 
@@ -58,10 +58,10 @@ _Made = TypeVar("_Made")
 
 
 def within(path: str | FieldPath, make: Callable[[Any], _Made], value: object) -> _Made:
-    """Return `make(value)`; put the path in front of the errors that it raises.
+    """Return `make(value)`, and put the path before the sentence of an error that it raises.
 
     Raises:
-        FieldError: `make` raised a `ValueError`.
+        FieldError: if `make` raises a `ValueError`.
     """
     try:
         return make(value)
@@ -106,11 +106,11 @@ class FieldPath(NamedTuple):
         return f"{self.owner}.{field}{inside}{' (key)' if self.is_key else ''}"
 
     def to(self, step: str | int) -> FieldPath:
-        """Return the path one step further: a key or an index."""
+        """Return the path with one more step, which is a key or an index."""
         return FieldPath(self.owner, (*self.place, step))
 
     def to_key(self, key: object) -> FieldPath:
-        """Return the path to a key itself, in the way of pydantic."""
+        """Return the path to a key itself, as in pydantic."""
         step = key if isinstance(key, int) else str(key)
         return FieldPath(self.owner, (*self.place, step, "[key]"), is_key=True)
 
@@ -133,7 +133,7 @@ class Nestable:
 
 
 class OfItsKind:
-    """A list or tuple whose class carries meaning: a field that reads it makes `as_list` of it."""
+    """A list or tuple whose class has a meaning. A field that reads it makes an `as_list` of it."""
 
     __slots__ = ()
 
@@ -163,7 +163,7 @@ def _name(key: object, path: FieldPath) -> str:
 
 
 class FieldKind:
-    """One kind: it reads a field, and names what is allowed in words and as JSON schema."""
+    """One kind, which reads a field, and names what is allowed in words and as JSON schema."""
 
     def __init__(self, *, optional: bool = False) -> None:
         self.optional = optional
@@ -175,7 +175,7 @@ class FieldKind:
         """Return the value as this kind; `path` names the field in errors.
 
         Raises:
-            FieldError: the field cannot hold the value.
+            FieldError: if the field cannot hold the value.
         """
         return None if value is None and self.optional else self.take(value, path)
 
@@ -225,7 +225,7 @@ class FlagKind(FieldKind):
 
 
 class ObjectKind(FieldKind):
-    """A mapping of anything: `dict[str, Any]` reads what openai_harmony's `dict` does, any keys."""
+    """A mapping of anything. `dict[str, Any]` accepts any keys, like openai_harmony's `dict`."""
 
     noun = "a mapping"
     json_type = "object"
@@ -277,7 +277,7 @@ class NestedKind(FieldKind):
         return self.nested.model_json_schema()
 
 
-# What can be iterated but is not a list. Iterating a value gives its fields.
+# Types that are iterable, but not lists. Iterating a value yields its fields.
 _NO_LISTS = (str, bytes, bytearray, Mapping, Nestable)
 
 
@@ -319,7 +319,7 @@ class NamedKind(FieldKind):
 
 
 class ForeignKind(FieldKind):
-    """A type that only subclasses have: pydantic reads it; without pydantic it takes anything."""
+    """A type that only subclasses have. pydantic reads it. Without pydantic, anything passes."""
 
     def __init__(self, hint: Any) -> None:
         super().__init__()
@@ -355,7 +355,7 @@ _PLAIN: dict[Any, type[FieldKind]] = {str: TextKind, bool: FlagKind, dict[str, A
 
 
 def kind_of(hint: Any, *, optional: bool = False) -> FieldKind:
-    """Return the kind that an annotation asks for."""
+    """Return the kind for an annotation."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (UnionType, Union) and len(arguments) == 2 and arguments[1] is NoneType:
         return kind_of(arguments[0], optional=True)

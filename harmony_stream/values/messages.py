@@ -1,8 +1,8 @@
-"""Messages and conversations as values: what people build, and what servers pass around.
+"""Messages and conversations as values, which people build and servers pass around.
 
-The classes, names and dicts are those of openai_harmony 0.0.8; what a value can do and takes is
-in `harmony_stream.support.value`. A message is an author, a list of contents, and three words of
-its header::
+The classes, names and dicts are those of openai_harmony 0.0.8. `harmony_stream.support.value`
+describes what a value can do and accepts. A message is an author, a list of contents, and three
+fields of its header::
 
     Message(author=Author(role, name), content=[...], channel, recipient, content_type)
 
@@ -11,7 +11,7 @@ Contents are `TextContent`, and for the first messages of a prompt `SystemConten
 the clock.
 """
 
-# ruff: noqa: ANN401 - dicts and what servers hand over hold values of any type
+# ruff: noqa: ANN401 - dicts, and the data that servers pass, hold values of any type
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from harmony_stream.values.tools import ToolDescription, ToolNamespaceConfig
 
 # Not StrEnum, here and below: f"{Role.USER}" is "Role.USER" in openai_harmony.
 class Role(str, Enum):  # noqa: UP042
-    """Who writes a message (the format guide, "Roles"). A `str`, equal to its plain name.
+    """The role of an author (the format guide, "Roles"). It is a `str`, equal to its plain name.
 
     >>> Role("tool") is Role.TOOL, Role.TOOL == "tool"
     (True, True)
@@ -47,11 +47,11 @@ class Role(str, Enum):  # noqa: UP042
         allowed = ", ".join(repr(role.value) for role in cls)
         raise ValueError(f"Unknown role: {value!r}; expected one of {allowed}")
 
-    __hash__ = str.__hash__  # it is equal to its text, so that it is found where its text is
+    __hash__ = str.__hash__  # a role is equal to its text, so their hashes are too
 
 
 class ReasoningEffort(str, Enum):  # noqa: UP042
-    """How long to think (the format guide, "System message format"); written in lower case."""
+    """The reasoning effort (the format guide, "System message format"), written in lower case."""
 
     LOW = "Low"
     MEDIUM = "Medium"
@@ -59,7 +59,7 @@ class ReasoningEffort(str, Enum):  # noqa: UP042
 
 
 class Author(Value):
-    """Who wrote a message: a role, and for tools the name that stands where the role would.
+    """The author of a message: a role and, for tools, the name that replaces it in the header.
 
     >>> Author(role="user")
     Author(role=<Role.USER: 'user'>, name=None)
@@ -70,7 +70,7 @@ class Author(Value):
 
     @classmethod
     def new(cls, role: Role | str, name: str) -> Self:
-        """An author by name.
+        """Return an author with a name.
 
         >>> Author.new(Role.TOOL, "functions.get_weather").name
         'functions.get_weather'
@@ -79,7 +79,9 @@ class Author(Value):
 
 
 class ChannelConfig(Value):
-    """Which channels the system message names, and whether each message needs one.
+    """The channels that the system message names.
+
+    If `channel_required` is true, each message must name one of them.
 
     >>> ChannelConfig.require_channels(["analysis", "final"])
     ChannelConfig(valid_channels=['analysis', 'final'], channel_required=True)
@@ -90,7 +92,7 @@ class ChannelConfig(Value):
 
     @classmethod
     def require_channels(cls, channels: Iterable[str]) -> Self:
-        """These channels, one of which each message must name."""
+        """Return a config with these channels, one of which each message must name."""
         return cls(valid_channels=list(channels), channel_required=True)
 
 
@@ -98,7 +100,7 @@ class ChannelConfig(Value):
 
 
 class Content(Value):
-    """One part of a message: the base of the three kinds below, told apart by `type` in dicts.
+    """One part of a message, the base of the kinds below, which `type` distinguishes in dicts.
 
     >>> Content.model_validate({"type": "text", "text": "Hello"})
     TextContent(text='Hello')
@@ -108,7 +110,7 @@ class Content(Value):
     _marks = ("type",)
 
     def to_dict(self) -> dict[str, Any]:
-        """The part as a dict with its `type`; each kind of content has its own."""
+        """Return the part as a dict with its `type`. Each kind of content implements this."""
         raise NotImplementedError(f"{type(self).__name__}.to_dict")
 
     @classmethod
@@ -128,15 +130,15 @@ class Content(Value):
 
     @classmethod
     def model_json_schema(cls, **options: Any) -> dict[str, Any]:
-        """The fields as JSON schema; of a content of any kind, one schema for each kind."""
+        """Return the fields as JSON schema; for `Content` itself, one schema for each kind."""
         if cls is not Content:
             return super().model_json_schema(**options)
         return {"anyOf": [_tagged_schema(kind) for kind in _CONTENTS.values()]}
 
-    # The last in this class, in which `type` is no class from here on.
+    # The last in this class, since `type` is not the built-in class from here on.
     @property
     def type(self) -> str:
-        """`text`, `system_content` or `developer_content`, as in dicts.
+        """The kind as in dicts, which is `text`, `system_content` or `developer_content`.
 
         >>> TextContent(text="Hello").type
         'text'
@@ -145,7 +147,7 @@ class Content(Value):
 
 
 class TextContent(Content):
-    """Text, which a prompt holds as it is.
+    """Text, which a prompt contains unchanged.
 
     >>> TextContent(text="Hello").to_dict()
     {'type': 'text', 'text': 'Hello'}
@@ -156,41 +158,41 @@ class TextContent(Content):
     text: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Type and text, and what a subclass adds."""
+        """Return the type, the text, and the fields that a subclass adds."""
         return {"type": self._type, "text": self.text, **self._beyond(TextContent)}
 
 
 class _WithTools(Content):
-    """What the contents of the system and the developer message share: namespaces of tools."""
+    """The base of the contents of the system and developer messages, with namespaces of tools."""
 
     if TYPE_CHECKING:
         tools: dict[str, ToolNamespaceConfig] | None
 
     @classmethod
     def new(cls) -> Self:
-        """A content with all its defaults."""
+        """Return a content with all its defaults."""
         return cls.model_validate({})
 
     def with_tools(self, ns_config: ToolNamespaceConfig) -> Self:
-        """Add a namespace, or replace the one of its name; returns the content itself."""
+        """Add a namespace, or replace the one of its name, and return the content itself."""
         self.tools = {**(self.tools or {}), ns_config.name: ns_config}
         return self
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields that are not None, and the type, which comes last as in openai_harmony.
+        """Return the fields that are not None, and the type, which is last as in openai_harmony.
 
-        A None that stands against a default is therefore lost, as there; `model_dump` keeps it.
+        A None in place of another default is therefore lost, as there. `model_dump` keeps it.
         """
         return {**self.model_dump(exclude_none=True), "type": self._type}
 
     @classmethod
     def from_dict(cls, raw: Mapping[str, Any]) -> Self:
-        """The content `to_dict` was called on."""
+        """Return the content from a dict that `to_dict` returned."""
         return cls.model_validate(raw)
 
 
 class SystemContent(_WithTools):
-    """The system message: who the model is, dates, effort, channels, built-in tools.
+    """The system message: the model's identity, dates, effort, channels and built-in tools.
 
     The defaults are openai_harmony's (the format guide, "System message format").
 
@@ -211,32 +213,32 @@ class SystemContent(_WithTools):
     tools: dict[str, ToolNamespaceConfig] | None = None
 
     def with_model_identity(self, model_identity: str) -> Self:
-        """Set the first sentence; returns the content itself, as all `with_` methods do."""
+        """Set the first sentence, and return the content itself, as all `with_` methods do."""
         self.model_identity = model_identity
         return self
 
     def with_reasoning_effort(self, reasoning_effort: ReasoningEffort) -> Self:
-        """Set the effort."""
+        """Set the reasoning effort."""
         self.reasoning_effort = reasoning_effort
         return self
 
     def with_conversation_start_date(self, conversation_start_date: str) -> Self:
-        """Set what the model takes for the current date."""
+        """Set the date that is given to the model as the current date."""
         self.conversation_start_date = conversation_start_date
         return self
 
     def with_knowledge_cutoff(self, knowledge_cutoff: str) -> Self:
-        """Set the date up to which the model knows the world."""
+        """Set the date at which the model's knowledge ends."""
         self.knowledge_cutoff = knowledge_cutoff
         return self
 
     def with_channel_config(self, channel_config: ChannelConfig) -> Self:
-        """Set channels, and whether they are required."""
+        """Set the channels, and the flag that requires them."""
         self.channel_config = channel_config
         return self
 
     def with_required_channels(self, channels: Iterable[str]) -> Self:
-        """Set channels, and require them."""
+        """Set the channels, and require each message to name one."""
         return self.with_channel_config(ChannelConfig.require_channels(channels))
 
     def with_browser_tool(self) -> Self:
@@ -249,7 +251,7 @@ class SystemContent(_WithTools):
 
 
 class ResponseFormat(Value):
-    """A JSON schema which answers are to follow (the format guide, "Structured output")."""
+    """A JSON schema that answers should follow (the format guide, "Structured output")."""
 
     name: str
     description: str | None = None
@@ -257,9 +259,9 @@ class ResponseFormat(Value):
 
 
 class DeveloperContent(_WithTools):
-    """The developer message: instructions, functions, response formats.
+    """The developer message: instructions, functions and response formats.
 
-    openai_harmony has no response formats; `to_dict` shows them only when there are any.
+    openai_harmony has no response formats, so `to_dict` contains them only if there are any.
 
     >>> DeveloperContent.new().with_instructions("Be brief.").to_dict()
     {'instructions': 'Be brief.', 'type': 'developer_content'}
@@ -274,12 +276,12 @@ class DeveloperContent(_WithTools):
     )
 
     def with_instructions(self, instructions: str) -> Self:
-        """Set the instructions (what other formats call the system prompt)."""
+        """Set the instructions (the system prompt of other formats)."""
         self.instructions = instructions
         return self
 
     def with_function_tools(self, tools: Iterable[ToolDescription]) -> Self:
-        """Set the functions, which live in the namespace `functions`."""
+        """Set the functions, which are in the namespace `functions`."""
         return self.with_tools(ToolNamespaceConfig(name="functions", tools=list(tools)))
 
     def with_response_format(
@@ -287,7 +289,7 @@ class DeveloperContent(_WithTools):
     ) -> Self:
         """Add a response format, or replace the one of its name.
 
-        The prompt alone does not force the model to follow it; a grammar at sampling does.
+        The prompt alone does not force the model to follow it. Sampling with a grammar does.
 
         >>> content = DeveloperContent.new().with_response_format("list", {"type": "array"})
         >>> content.to_dict()["response_formats"]["list"]
@@ -314,15 +316,15 @@ def _tagged_schema(kind: type[Content]) -> dict[str, Any]:
 
 
 def _as_contents(value: object) -> object:
-    """A single content as a list; a list as it is."""
+    """Return a single content as a list, and anything else unchanged."""
     return [value] if isinstance(value, str | Mapping | Content) else value
 
 
 class Message(Value):
-    """One message: who wrote it, what, on which channel, to whom, of which type.
+    """One message: its author, contents, channel, recipient and content type.
 
-    Beyond openai_harmony, contents may also be given as plain strings and dicts, or as a single
-    one without the list.
+    As an extension of openai_harmony, contents may also be plain strings and dicts, or a single one
+    without the list.
 
     >>> message = Message(author={"role": "assistant"}, content="Hi!", channel="final")
     >>> message.author.role, message.content
@@ -337,7 +339,7 @@ class Message(Value):
 
     @classmethod
     def from_author_and_content(cls, author: Author, content: str | Content) -> Self:
-        """A message with one content.
+        """Return a message with one content.
 
         >>> tool = Author.new(Role.TOOL, "functions.f")
         >>> Message.from_author_and_content(tool, "42").author.name
@@ -347,7 +349,7 @@ class Message(Value):
 
     @classmethod
     def from_role_and_content(cls, role: Role | str, content: str | Content) -> Self:
-        """A message with one content, by an author without a name.
+        """Return a message with one content, by an author without a name.
 
         >>> Message.from_role_and_content(Role.USER, "What is 2 + 2?").content[0].text
         'What is 2 + 2?'
@@ -356,7 +358,7 @@ class Message(Value):
 
     @classmethod
     def from_role_and_contents(cls, role: Role | str, contents: Iterable[str | Content]) -> Self:
-        """A message with several contents, by an author without a name.
+        """Return a message with several contents, by an author without a name.
 
         >>> len(Message.from_role_and_contents(Role.USER, [TextContent(text="a"), "b"]).content)
         2
@@ -364,7 +366,7 @@ class Message(Value):
         return cls.model_validate({"author": {"role": role}, "content": contents})
 
     def adding_content(self, content: str | Content) -> Self:
-        """Add a content; returns the message itself, as the `with_` methods do.
+        """Append a content, and return the message itself, as the `with_` methods do.
 
         >>> Message.from_role_and_content("user", "a").adding_content("b").content
         [TextContent(text='a'), TextContent(text='b')]
@@ -388,7 +390,9 @@ class Message(Value):
         return self
 
     def to_dict(self) -> dict[str, Any]:
-        """The message as openai_harmony writes it, the author's fields beside the others.
+        """Return the message as a dict, in which the author's fields are beside the others.
+
+        It is the dict that openai_harmony writes.
 
         >>> Message.from_role_and_content("user", "Hi").to_dict()
         {'role': <Role.USER: 'user'>, 'name': None, 'content': [{'type': 'text', 'text': 'Hi'}]}
@@ -401,15 +405,15 @@ class Message(Value):
         }
 
     def to_json(self) -> str:
-        """`to_dict` as JSON text, in ASCII as in openai_harmony."""
+        """Return `to_dict` as JSON text, in ASCII as in openai_harmony."""
         return json.dumps(self.to_dict())
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """The message `to_dict` was called on; also takes the shape of `model_dump`.
+        """Return the message from a dict that `to_dict` or `model_dump` returned.
 
-        Content may be a plain string, as openai_harmony's Rust side writes it; names that no
-        field has are ignored.
+        Content may be a plain string, as openai_harmony's Rust side writes it. Names that no field
+        has are ignored.
 
         >>> Message.from_dict({"role": "user", "content": "Hi"}).content
         [TextContent(text='Hi')]
@@ -421,7 +425,7 @@ class Message(Value):
 
     @classmethod
     def from_json(cls, payload: str | bytes) -> Self:
-        """The message `to_json` was called on.
+        """Return the message from a text that `to_json` returned.
 
         >>> Message.from_json('{"role": "user", "content": "Hi"}').author.role
         <Role.USER: 'user'>
@@ -430,7 +434,7 @@ class Message(Value):
 
     @classmethod
     def _from_plain(cls, value: Any) -> Any:
-        """Both shapes; the flat one only if nothing is lost, for it is also that of chat APIs."""
+        """Read both shapes; the flat one, which chat APIs share, only if nothing is lost."""
         flat = _FLAT.union(cls._names_beyond(Message))
         if isinstance(value, Mapping) and "role" in value and "author" not in value:
             if value.keys() <= flat:
@@ -450,18 +454,18 @@ _FLAT = {"role", "name", "content", *_HEADER}
 
 
 class Decided(OfItsKind):
-    """The mark of a history of which it is decided what goes back to the model.
+    """The mark of a history that contains only what goes back to the model.
 
-    `normalize_history` gives it, and a renderer that is not told otherwise then drops nothing. It
-    is the class of the list or tuple, so that it survives appending, copying and pickling, and
-    shows neither in JSON nor in comparisons.
+    `normalize_history` sets it. A renderer without a config then drops nothing. The mark is the
+    class of the list or tuple. It therefore survives appending, copying and pickling, and changes
+    neither JSON nor comparisons.
     """
 
     __slots__ = ()
 
 
 class DecidedList(list[Message], Decided):
-    """The messages of a conversation that was made of a decided history."""
+    """The messages of a conversation that was made from a decided history."""
 
     __slots__ = ()
 
@@ -480,7 +484,7 @@ class DecidedList(list[Message], Decided):
 
 
 class DecidedTuple(tuple[Message, ...], Decided):
-    """A decided history: with messages before or after it, or cut, it stays one.
+    """A decided history, which stays one if it is sliced, or if messages are added at its ends.
 
     >>> question = Message.from_role_and_content("user", "Hi")
     >>> type(DecidedTuple() + [question]).__name__
@@ -504,9 +508,9 @@ Decided.as_list = DecidedList
 
 
 class Conversation(Value):
-    """Messages in order; iterating gives them.
+    """Messages in order. Iterating yields them.
 
-    Made of the messages of a `History`, it remembers that nothing more is to be dropped from it.
+    If it is made from the messages of a `History`, it remembers that nothing more may be dropped.
 
     >>> [message.content[0].text for message in Conversation(messages=[
     ...     Message.from_role_and_content("user", "Hi"),
@@ -518,7 +522,7 @@ class Conversation(Value):
 
     @classmethod
     def from_messages(cls, messages: Iterable[Message]) -> Self:
-        """The conversation of these messages, in a list of its own."""
+        """Return a conversation of these messages, with a list of its own."""
         is_decided = isinstance(getattr(messages, "messages", messages), Decided)
         return cls(messages=DecidedList(messages) if is_decided else list(messages))
 
@@ -526,7 +530,7 @@ class Conversation(Value):
         return iter(self.messages)
 
     def to_dict(self) -> dict[str, Any]:
-        """All messages as dicts, as openai_harmony writes them.
+        """Return all messages as dicts, as openai_harmony writes them.
 
         >>> Conversation().to_dict()
         {'messages': []}
@@ -534,12 +538,14 @@ class Conversation(Value):
         return {"messages": [message.to_dict() for message in self.messages]}
 
     def to_json(self) -> str:
-        """`to_dict` as JSON text, in ASCII as in openai_harmony."""
+        """Return `to_dict` as JSON text, in ASCII as in openai_harmony."""
         return json.dumps(self.to_dict())
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Sequence[Any]]) -> Self:
-        """The conversation `to_dict` was called on; takes what `Message.from_dict` takes.
+        """Return the conversation from a dict that `to_dict` returned.
+
+        Each message is read by `Message.from_dict`.
 
         >>> Conversation.from_dict({"messages": [{"role": "user", "content": []}]}).to_dict()
         {'messages': [{'role': <Role.USER: 'user'>, 'name': None, 'content': []}]}
@@ -555,7 +561,7 @@ class Conversation(Value):
 
     @classmethod
     def from_json(cls, payload: str | bytes) -> Self:
-        """The conversation `to_json` was called on.
+        """Return the conversation from a text that `to_json` returned.
 
         >>> Conversation.from_json('{"messages": []}')
         Conversation(messages=[])
@@ -567,9 +573,9 @@ class Conversation(Value):
 
 
 class RenderConversationConfig(Value):
-    """Whether analysis of finished turns is left out of a prompt, as in openai_harmony.
+    """The option to drop analysis of finished turns from a prompt, as in openai_harmony.
 
-    Without any config the renderer leaves it out, unless the history was normalised before.
+    Without a config, the renderer drops it, unless the history was normalised before.
 
     >>> RenderConversationConfig()
     RenderConversationConfig(auto_drop_analysis=True)
@@ -579,7 +585,9 @@ class RenderConversationConfig(Value):
 
 
 class RenderOptions(Value):
-    """What a message alone does not tell: whether its conversation offers functions.
+    """Facts of a conversation that a single message does not contain.
+
+    `conversation_has_function_tools` is true if the conversation offers functions.
 
     >>> RenderOptions()
     RenderOptions(conversation_has_function_tools=False)

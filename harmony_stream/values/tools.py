@@ -1,4 +1,4 @@
-"""Tools as values: descriptions, namespaces, and the two built-in ones."""
+"""Tools as values: descriptions, namespaces, and the two built-in tools."""
 
 from __future__ import annotations
 
@@ -102,9 +102,9 @@ FUNCTIONS = "functions"
 
 
 class ToolDescription(Value):
-    """One function a model may call (the format guide, "Function calling").
+    """One function that the model may call (the format guide, "Function calling").
 
-    `name` is without its namespace; `parameters` is a JSON schema, None for no arguments.
+    `name` does not contain the namespace. `parameters` is a JSON schema, or None without arguments.
 
     >>> ToolDescription.new("get_location", "Gets the location of the user.").parameters is None
     True
@@ -116,14 +116,14 @@ class ToolDescription(Value):
 
     @classmethod
     def new(cls, name: str, description: str, parameters: dict[str, Any] | None = None) -> Self:
-        """A function by name, as in openai_harmony."""
+        """Return a function from positional arguments, as in openai_harmony."""
         return cls(name=name, description=description, parameters=parameters)
 
 
 class ToolNamespaceConfig(Value):
     """Functions under a common name, written as one TypeScript namespace.
 
-    A namespace without functions is a tool that takes bare text, as the built-in `python` does.
+    A namespace without functions is a tool that takes bare text, like the built-in `python`.
 
     >>> clock = ToolNamespaceConfig(name="clock", tools=[ToolDescription.new("now", "Tells it.")])
     >>> clock.tools
@@ -136,7 +136,7 @@ class ToolNamespaceConfig(Value):
 
     @staticmethod
     def browser() -> ToolNamespaceConfig:
-        """The built-in browser (the format guide, "Browser tool").
+        """Return the built-in browser (the format guide, "Browser tool").
 
         >>> [tool.name for tool in ToolNamespaceConfig.browser().tools]
         ['search', 'open', 'find']
@@ -145,7 +145,7 @@ class ToolNamespaceConfig(Value):
 
     @staticmethod
     def python() -> ToolNamespaceConfig:
-        """The built-in Python (the format guide, "Python tool"): code goes in as bare text.
+        """Return the built-in Python (the format guide, "Python tool"). It takes code as bare text.
 
         >>> ToolNamespaceConfig.python().tools
         []

@@ -26,7 +26,7 @@ def test_what_is_missing_is_named_with_its_extra(module, extra, monkeypatch):
         need(module)
 
     assert (caught.value.module, caught.value.extra) == (module, extra)
-    assert str(caught.value) == f"this needs {module}: pip install 'harmony-stream[{extra}]'"
+    assert str(caught.value) == f"{module} is not installed; run pip install 'harmony-stream[{extra}]'"
     assert isinstance(caught.value.__cause__, ImportError)
 
 

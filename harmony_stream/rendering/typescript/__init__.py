@@ -34,13 +34,13 @@ def tool_type(
     """Return the declaration of one tool.
 
     Args:
-        tool: its name is not checked here: `harmony_stream.rendering.sections` does it.
+        tool: the tool, whose name `harmony_stream.rendering.sections` has checked.
         profile: selects the printer.
         taken: the names of the other tools in its namespace.
         place: the place of the tool, for errors.
 
     Raises:
-        RenderError: a text would break out of its line, a reference has no target, or the schema
+        RenderError: if a text would break out of its line, a reference has no target, or the schema
             is nested too deeply.
 
     >>> from harmony_stream.rendering.profiles import GUIDE
@@ -59,7 +59,7 @@ def tool_type(
         if schema is not None:
             printer = ReferencePrinter(profile.exponent_sign, f"{place}.parameters")
             printed = f"(_: {printer.type_of(schema, '')})"
-    except (NestingError, RecursionError):  # the latter if the caller is deep down the stack
+    except (NestingError, RecursionError):  # the latter if the caller's stack is deep
         raise RenderError("parameters of tool", tool.name, f"are {NestingError()}") from None
     comments = description_lines(tool.description, profile, f"{place}.description")
     return "\n".join([*comments, f"type {tool.name} = {printed} => any;"])

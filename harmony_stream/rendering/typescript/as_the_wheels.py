@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 def reference_number_text(value: float, exponent_sign: str) -> str:
     """Return the number as the wheels write it after they have read it.
 
-    Their JSON parser has a fast path that may miss the nearest float. It takes the digits, as far
-    as they fit into 64 bits, times or over a power of ten.
+    Their JSON parser has a fast path that may miss the nearest float. It multiplies or divides the
+    digits, as far as they fit into 64 bits, by a power of ten.
 
     >>> reference_number_text(1.843730814488602e-203, "+")
     '1.8437308144886018e-203'
@@ -61,7 +61,7 @@ def reference_number_text(value: float, exponent_sign: str) -> str:
 
 @attrs.frozen
 class ReferencePrinter:
-    """Prints the parameters of one tool.
+    """The printer of one tool's parameters.
 
     Attributes:
         exponent_sign: the sign that the wheel writes before a positive exponent.
@@ -99,7 +99,7 @@ class ReferencePrinter:
 
     def enumeration(self, values: list[str]) -> str:
         printed = " | ".join(f'"{value}"' for value in values)
-        # Quotes keep a value apart, unless there are others in it, or it ends its line.
+        # Quotes contain a value, unless it contains quotes itself, or ends its line.
         is_sound = not any(
             '"' in value or value.endswith("\\") or LINE_BREAK.search(value) for value in values
         )
@@ -125,7 +125,7 @@ class ReferencePrinter:
 
     def nullable_type_of(self, schema: Json, indent: str) -> str:
         printed = self.type_of(schema, indent)
-        # Any mention of null counts, also one in a comment.
+        # Any mention of null counts, even in a comment.
         is_nullable = isinstance(schema, dict) and schema.get("nullable") is True
         return f"{printed} | null" if is_nullable and "null" not in printed else printed
 

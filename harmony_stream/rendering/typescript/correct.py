@@ -1,4 +1,4 @@
-"""The printer that says in correct TypeScript what the schema says.
+"""The printer that expresses a schema in correct TypeScript.
 
 It keeps the layout of the wheels, on which the model was trained, wherever that is correct.
 """
@@ -50,7 +50,7 @@ _MAX_EXPANSIONS = 1000
 
 # The label of all properties that have none of their own.
 _ENTRY = "[key: string]"
-# An object without known fields: as parameters, it means that there are none.
+# An object without known fields. As parameters, it means that there are none.
 _NO_FIELDS = "{\n}"
 _COMBINERS = ("$ref", "oneOf", "anyOf", "allOf")
 _NO_DEFAULT = object()
@@ -75,7 +75,7 @@ class PrintedType:
     admits_null: bool = False
 
     def within(self, strength: int) -> str:
-        """Return the text, in brackets if its surroundings would tear it apart."""
+        """Return the text, in brackets if the text around it would bind more strongly."""
         return self.text if self.strength >= strength else f"({self.text})"
 
 
@@ -93,11 +93,10 @@ def _union_of(types: list[PrintedType]) -> PrintedType:
 
 
 class CorrectPrinter:
-    """Prints one tool.
+    """The printer of one tool.
 
     Types are inline, as the model knows them. Only two kinds of definitions become a type of their
-    own below the tool: one that refers to itself, and one that is used more than once and refers to
-    others.
+    own below the tool. One refers to itself; the other is used more than once and refers to others.
     """
 
     def __init__(self, tool: str, root: Json, taken: Iterable[str]) -> None:
@@ -106,11 +105,11 @@ class CorrectPrinter:
         self.taken = [tool, *taken]
         self.uses = Counter(references_in(root))
         self.expansions = 0
-        # Schemas, properties and arrays within each other: references make many of few.
+        # The number of schemas, properties and arrays around this one; references can multiply it.
         self.depth = 0
         self.type_names: dict[str, str] = {}
-        # The definitions that are being printed, and whether a property or an array has been
-        # entered since the declaration began: only there can a type name itself.
+        # The definitions that are being printed; `is_inside` is true in a property or an array of
+        # the declaration, since only there can a type name itself.
         self.active: set[str] = set()
         self.is_inside = False
 
@@ -120,12 +119,12 @@ class CorrectPrinter:
         """Return the declaration of the tool, and those of the types that it names.
 
         Raises:
-            RenderReferenceError: a reference has no target.
-            NestingError: the schema is nested too deeply.
+            RenderReferenceError: if a reference has no target.
+            NestingError: if the schema is nested too deeply.
         """
         printed = self.root_type()
-        # The wheels write the description of the parameters between `_:` and the type, where it is
-        # easily taken for a part of the type.
+        # The wheels write the description of the parameters between `_:` and the type, where it
+        # looks like a part of the type.
         texts = dict.fromkeys([description, *self.descriptions(self.root)])
         comments = [line for text in texts if text for line in comment_lines(text)]
         argument = "" if printed == _NO_FIELDS else f"_: {printed}"
@@ -174,7 +173,7 @@ class CorrectPrinter:
         """Count one level of depth.
 
         Raises:
-            NestingError: it is one too many.
+            NestingError: if it is above `MAX_DEPTH`.
         """
         self.depth += 1
         if self.depth > MAX_DEPTH:
@@ -183,7 +182,7 @@ class CorrectPrinter:
         self.depth -= 1
 
     def parts(self, schema: Json, indent: str) -> Iterator[PrintedType]:
-        """Yield the types that all hold at once. A bare `type` beside others adds nothing."""
+        """Yield the types that must all hold. A bare `type` beside others adds nothing."""
         if "const" in schema or list_at(schema, "enum"):
             yield self.literal_union(choices_of(schema))
         elif not any(key in schema for key in _COMBINERS) or has_structure(schema):
@@ -390,10 +389,10 @@ class CorrectPrinter:
         """Return the target of a reference.
 
         Raises:
-            RenderReferenceError: it has none within the schema.
+            RenderReferenceError: if it has no target within the schema.
         """
         try:
             return target_of(reference, self.root)
         except (LookupError, ValueError, TypeError):
-            reason = "leads nowhere; only references within the schema, #/..., can be followed"
+            reason = "leads nowhere; give the path of a schema within this one, #/..."
             raise RenderReferenceError("$ref", reference, reason, tool=self.tool) from None

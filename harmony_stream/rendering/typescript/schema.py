@@ -1,7 +1,7 @@
 """Readers of a JSON schema that may hold anything under any key.
 
 Whoever declares a tool writes its schema, so a key may hold a value of the wrong type. These
-functions then return what they return without the key.
+functions then return the same as without the key.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def target_of(reference: str, root: Json) -> Json:
     """Return the schema that a reference names, such as `#/$defs/NAME`.
 
     Raises:
-        LookupError, ValueError, TypeError: there is none within `root`.
+        LookupError, ValueError, TypeError: if there is no such schema within `root`.
     """
     start, *steps = reference.split("/")
     if start != "#":

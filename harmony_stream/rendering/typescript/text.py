@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from harmony_stream.rendering.typescript.schema import Json
 
-# The type of each type of JSON schema that has a name in TypeScript.
+# The TypeScript name of each type of JSON schema that has one.
 TYPE_NAMES = {"string": "string", "number": "number", "integer": "number", "boolean": "boolean"}
 ANY_ARRAY = "Array<any>"
 
@@ -70,7 +70,7 @@ LINE_BREAK = re.compile("\r\n|[\n\v\f\r\x1c-\x1e\x85\u2028\u2029]")
 
 
 def lines_of(text: str) -> list[str]:
-    r"""Return the lines as the wheels split them: at ``\n`` or ``\r\n``; an empty text has none.
+    r"""Return the lines as the wheels split them: at ``\n`` or ``\r\n``. An empty text has none.
 
     >>> lines_of("a\r\nb\rc\n")
     ['a', 'b\rc']
@@ -88,7 +88,8 @@ def description_lines(text: str, profile: Profile, place: str) -> list[str]:
     """Return a description as comments, for the lines above what it describes.
 
     Raises:
-        RenderError: the profile prints a text as it is that would break out of its comment.
+        RenderError: if the profile prints texts unchanged, and this one would break out of its
+            comment.
     """
     if profile.typescript is TypeScript.CORRECT:
         return comment_lines(text) if text else []
@@ -103,8 +104,8 @@ def note_of(texts: list[str | None]) -> str:
 
 # --- Containment --------------------------------------------------------------------------------
 
-# Outside of comments and quotes, a text must not pass for the end of a declaration, for another
-# declaration, or for the head of another section.
+# Outside of comments and quotes, a text must not look like the end of a declaration, another
+# declaration, or the head of another section.
 _FORGERY = re.compile(
     r"=>\s*any|//\s*namespace|^\s*# (?:Instructions|Tools|Response Formats|Valid channels)\b",
     re.MULTILINE,
@@ -112,20 +113,20 @@ _FORGERY = re.compile(
 
 
 def contained(text: str, place: str) -> str:
-    """Return a text that is printed as it is, if it stays a part of its declaration.
+    """Return a text that is printed unchanged, if it cannot break out of its declaration.
 
     Raises:
-        RenderError: it would break out: it closes a brace that it has not opened, or looks like a
-            declaration or the head of a section.
+        RenderError: if it would break out. Such a text closes a brace that it has not opened, or
+            looks like a declaration or the head of a section.
     """
     return _contained(text, text, place)
 
 
 def contained_comment(text: str, place: str) -> str:
-    """Return a text that begins in a comment, if what follows its first line is contained.
+    """Return a text that begins in a comment, if the lines after its first are contained.
 
     Raises:
-        RenderError: it would break out.
+        RenderError: if it would break out.
     """
     found = LINE_BREAK.search(text)
     return text if found is None else _contained(text, text[found.end() :], place)
