@@ -26,7 +26,8 @@ def test_what_is_missing_is_named_with_its_extra(module, extra, monkeypatch):
         need(module)
 
     assert (caught.value.module, caught.value.extra) == (module, extra)
-    assert str(caught.value) == f"{module} is not installed; run pip install 'harmony-stream[{extra}]'"
+    remedy = f"run pip install 'harmony-stream[{extra}]'"
+    assert str(caught.value) == f"{module} is not installed; {remedy}"
     assert isinstance(caught.value.__cause__, ImportError)
 
 
