@@ -583,25 +583,6 @@ def test_generators_give_the_same_chunks_and_ask_for_the_ending_at_the_end():
     assert list(stream_of().iterate(events))[-1]["choices"][0]["finish_reason"] == "stop"
 
 
-def test_a_reader_that_goes_away_closes_the_engine():
-    closed = []
-
-    async def engine():
-        try:
-            for event in events_of(ANSWER):
-                yield event
-        finally:
-            closed.append(True)
-
-    async def read_one():
-        chunks = stream_of().aiterate(engine())
-        await anext(chunks)
-        await chunks.aclose()
-
-    asyncio.run(read_one())
-    assert closed == [True]
-
-
 # -- What others found out the hard way --
 
 

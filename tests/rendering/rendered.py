@@ -1,8 +1,10 @@
 """Messages to render, their parts, and the way back: what the tests of rendering share."""
 
+import pytest
 from hypothesis import strategies as st
 from strategies import VOCABULARY, events_of
 
+from harmony_stream.errors import RenderError
 from harmony_stream.parsing.collect import MessageCollector
 from harmony_stream.rendering.profiles import PROFILES
 from harmony_stream.rendering.render import Renderer
@@ -49,3 +51,14 @@ def messages_read_in(tokens):
 
 def conversation(*messages):
     return Conversation.from_messages(messages)
+
+
+def assert_refused(renderer, message, sentence):
+    """A message is refused alone, and among others with its place."""
+    with pytest.raises(RenderError) as alone:
+        renderer.render(message)
+    with pytest.raises(RenderError) as among_others:
+        renderer.render_conversation(conversation(user(), message))
+
+    assert str(alone.value) == sentence
+    assert str(among_others.value) == f"message 1: {sentence}"

@@ -6,12 +6,11 @@ import pytest
 from rendered import (
     CALL,
     RENDERERS,
+    assert_refused,
     assistant,
-    conversation,
     messages_read_in,
     result,
     text_of,
-    user,
 )
 from strategies import VOCABULARY, tokens_of
 
@@ -179,13 +178,7 @@ REFUSALS = {
 @pytest.mark.parametrize(("message", "sentence"), REFUSALS.values(), ids=REFUSALS)
 @pytest.mark.parametrize("renderer", RENDERERS.values(), ids=RENDERERS)
 def test_a_message_is_refused_for(message, sentence, renderer):
-    with pytest.raises(RenderError) as alone:
-        renderer.render(message)
-    with pytest.raises(RenderError) as among_others:
-        renderer.render_conversation(conversation(user(), message))
-
-    assert str(alone.value) == sentence
-    assert str(among_others.value) == f"message 1: {sentence}"
+    assert_refused(renderer, message, sentence)
 
 
 # What one layout can write and another cannot: the words stand beside others there.

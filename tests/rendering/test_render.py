@@ -17,6 +17,7 @@ from rendered import (
     PLAIN_NAMES,
     RENDERERS,
     TYPE_WORDS,
+    assert_refused,
     assistant,
     conversation,
     messages_read_in,
@@ -317,13 +318,7 @@ MISPLACED = {
 @pytest.mark.parametrize(("message", "sentence"), MISPLACED.values(), ids=MISPLACED)
 @pytest.mark.parametrize("renderer", RENDERERS.values(), ids=RENDERERS)
 def test_a_message_is_refused_with_its_place_for(message, sentence, renderer):
-    with pytest.raises(RenderError) as alone:
-        renderer.render(message)
-    with pytest.raises(RenderError) as among_others:
-        renderer.render_conversation(conversation(user(), message))
-
-    assert str(alone.value) == sentence
-    assert str(among_others.value) == f"message 1: {sentence}"
+    assert_refused(renderer, message, sentence)
 
 
 def test_a_header_that_is_too_long_is_refused_with_its_longest_field_and_its_place():
