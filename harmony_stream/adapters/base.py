@@ -117,6 +117,10 @@ class ClientStream(ABC):
     def finish(self, reason: Reason | None = None, usage: Usage | None = None) -> list[Chunk]:
         """End the stream and return its last chunks."""
 
+    @abstractmethod
+    def fail(self, message: str) -> list[Chunk]:
+        """End the stream with an error for the client. After `finish` it returns `[]`."""
+
     def iterate(
         self,
         events: Iterable[Event],

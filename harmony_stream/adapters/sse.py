@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from harmony_stream.adapters.writer import Writer
 from harmony_stream.support.closing import closing
 from harmony_stream.support.event_stream import FrameReader
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
         Mapping,
     )
 
+    from harmony_stream.adapters.base import ClientStream
     from harmony_stream.support.event_stream import Frame
 
 KEEP_ALIVE = b": keep-alive\n\n"
@@ -133,6 +135,10 @@ class Framing:
             yield self.encode(chunk)
         if end := self.end():
             yield end
+
+    def writer(self, stream: ClientStream) -> Writer:
+        """Return the writer of a client stream of this protocol."""
+        return Writer(stream, self.encode, self.end())
 
     async def aframes(
         self, chunks: AsyncIterable[Mapping[str, Any]], *, keep_alive: float | None = None
