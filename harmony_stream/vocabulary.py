@@ -179,8 +179,8 @@ class Vocabulary:
         special_tokens: text -> id of all special tokens, read-only.
         formatting_tokens: id -> `FormattingToken`, for the tokens of the format, read-only.
         token_bytes: bytes by id. None: special, or not looked up yet. For fast loops only.
-        texts: id -> text of the ordinary tokens looked up so far whose bytes are complete UTF-8
-            by themselves. For fast loops only.
+        texts: text by id. None: special, not looked up yet, or no complete UTF-8 by itself. For
+            fast loops only.
 
     >>> vocabulary = Vocabulary.default()
     >>> vocabulary.decode([200005, 17196, 200008, 13225])
@@ -195,7 +195,7 @@ class Vocabulary:
     special_tokens: Mapping[str, int]
     formatting_tokens: Mapping[int, FormattingToken]
     token_bytes: list[bytes | None]
-    texts: dict[int, str]
+    texts: list[str | None]
 
     _default: Vocabulary | None = None
 
@@ -214,7 +214,7 @@ class Vocabulary:
         self._encoding: tiktoken.Encoding | None = None
         count = max(max(self._special_texts) + 1, len(table) if table else 0)
         self.token_bytes = [None] * count
-        self.texts = {}
+        self.texts = [None] * count
         self._made: dict[Callable[[Vocabulary], Any], Any] = {}
 
     @classmethod

@@ -143,11 +143,13 @@ def test_an_unknown_id_is_a_key_error_and_has_no_bytes(token):
 def test_a_look_up_fills_the_tables(fresh_default, token, data, text):
     vocabulary = Vocabulary.default()
     assert len(vocabulary.token_bytes) == 201089
+    assert len(vocabulary.texts) == 201089
     assert vocabulary.token_bytes[token] is None
-    assert vocabulary.texts == {}
+    assert vocabulary.texts[token] is None
     assert vocabulary.lookup(token) == data
     assert vocabulary.token_bytes[token] == data
-    assert vocabulary.texts == ({token: text} if text else {})
+    assert vocabulary.texts[token] == text
+    assert vocabulary.texts.count(None) == 201089 - (text is not None)
 
 
 def test_decode_treats_invalid_utf_8_as_asked():
@@ -214,7 +216,7 @@ def test_texts_and_token_bytes_hold_exactly_what_is_complete(fresh_default):
         data = vocabulary.lookup(token)
         assert vocabulary.token_bytes[token] == data
         complete = data is not None and data.decode(errors="ignore").encode() == data
-        assert vocabulary.texts.get(token) == (data.decode() if complete else None)
+        assert vocabulary.texts[token] == (data.decode() if complete else None)
 
 
 # -- Damage --

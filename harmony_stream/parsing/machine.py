@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from harmony_stream.parsing.header_buffer import HeaderBuffer
 from harmony_stream.parsing.header_tokens import HeaderReading, read_header_tokens
-from harmony_stream.parsing.items import Item, Piece, piece_of
+from harmony_stream.parsing.items import Piece, piece_of
 from harmony_stream.parsing.malformed import error_fields, expected_start, fed, header_faults
 from harmony_stream.parsing.states import (
     TABLE,
@@ -46,8 +46,9 @@ if TYPE_CHECKING:
 # Bound once: compared with by identity for each token.
 CONTENT = State.CONTENT
 EXPECT_START = State.EXPECT_START
-
+ROLE = State.ROLE
 _START = Opening.START
+_PROMPT = Opening.PROMPT
 
 _new = object.__new__
 
@@ -145,19 +146,46 @@ class Machine:
             self._given = (reading.header.role, reading.header.name)
             self._open(Opening.PROMPT, 0, 0)
 
-    def start_at_once(self, items: tuple[Item, ...], start: int, stop: int) -> MessageStart | None:
-        """Start a message by all items of its header, if nothing was fed of it, and it is sound.
+    # -- Headers as a whole -----------------------------------------------------------------------
 
-        A look-up in the cache of headers: 2 us, where feeding them one by one takes 15.
-        """
-        if self.state is not EXPECT_START or self._buffer.items:
+    @property
+    def given(self) -> tuple[Role | None, str | None]:
+        """The author that the prompt gives: role and name."""
+        return self._given
+
+    def next_opening(self) -> Opening | None:
+        """Return what opens the next header; None if something of that was fed, or in content."""
+        if self._buffer.items:
             return None
+        if self.state is EXPECT_START:
+            return _START
+        return _PROMPT if self.state is ROLE and self._buffer.opening is _PROMPT else None
+
+    def read_at_once(self, tokens: tuple[int, ...]) -> HeaderReading:
+        """Read what comes next as a header, with the `<|start|>` that opens it, if one does."""
         role, name = self._given
-        reading = read_header_tokens(self._vocabulary, items, _START, role, name, True)
-        if reading.faults:
-            return None
-        self._buffer.start = start
-        return self._start_message(reading.header, stop, closed=True)
+        items, opening = (tokens, _PROMPT) if self.state is ROLE else (tokens[1:], _START)
+        return read_header_tokens(self._vocabulary, items, opening, role, name, True)
+
+    def start_at_once(self, header: Header, start: int, stop: int) -> MessageStart:
+        """Start a message by its whole header; nothing was fed of it before."""
+        if self.state is EXPECT_START:
+            self._buffer.start = start
+        return self._start_message(header, stop, closed=True)
+
+    def last_header(self) -> tuple[Opening, tuple[int, ...]] | None:
+        """Return what opened the header that was read last, and its tokens, less `<|message|>`.
+
+        None if the prompt holds the `<|start|>`, or something else opened it: the same tokens may
+        mean something else there.
+        """
+        buffer = self._buffer
+        items: Any = tuple(buffer.items)
+        if buffer.opening is _PROMPT:
+            return _PROMPT, items
+        if buffer.opening is _START and buffer.first > 0:
+            return _START, (self._vocabulary.special_tokens[FormattingToken.START], *items)
+        return None
 
     def step(self, piece: Piece) -> list[Event]:
         """Do what the table says about this piece in this state."""
@@ -373,7 +401,7 @@ class Machine:
             events += self.delta(piece.data[place : place + 1], start, start + 1)
         return join_deltas(events)
 
-    def delta(self, data: bytes, start: int, stop: int) -> tuple[Event, ...]:
+    def delta(self, data: bytes, start: int, stop: int) -> tuple[ContentDelta, ...]:
         """Emit the characters that are whole."""
         text, start = self.characters.take(data, start, stop)
         if not text:

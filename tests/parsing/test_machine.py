@@ -21,6 +21,7 @@ from harmony_stream.parsing.machine import _METHODS, Machine
 from harmony_stream.parsing.parser import EventParser
 from harmony_stream.parsing.states import TABLE, Action, State
 from harmony_stream.values.messages import Role
+from harmony_stream.values.read_header import Opening
 
 START = SPECIAL["<|start|>"]
 
@@ -403,18 +404,57 @@ def test_a_prompt_that_ends_inside_a_header_or_content_is_not_reported():
 
 
 @pytest.mark.parametrize(
-    ("before", "items", "event"),
+    ("role", "before", "opening"),
     [
-        ([], tokens_of("assistant<|channel|>final"), "start assistant final 0:5"),
-        ([], tokens_of("assistant<|channel|>"), None),  # a fault
-        ([START], tokens_of("assistant"), None),  # a header is open
-        ([158], tokens_of("assistant"), None),  # half a character, which may be text
+        (None, [], Opening.START),
+        ("assistant", [], Opening.PROMPT),
+        ("assistant", [SPECIAL["<|startoftext|>"]], Opening.PROMPT),
+        (None, tokens_of("<|start|>user<|message|><|end|> "), Opening.START),
+        (None, [START], None),  # a header is open
+        ("assistant", tokens_of("to"), None),
+        (None, [158], None),  # half a character, which may be text
+        ("assistant", tokens_of("<|message|>"), None),
     ],
 )
-def test_a_message_starts_at_once_only_between_messages_and_without_a_fault(before, items, event):
-    machine, _ = machine_fed(before)
-    found = machine.start_at_once(tuple(items), 0, 5)
-    assert (described([found]) if found else None) == (event and [event])
+def test_a_header_can_be_taken_as_a_whole_only_before_its_first_token(role, before, opening):
+    machine, _ = machine_fed(before, role)
+    assert machine.next_opening() is opening
+
+
+@pytest.mark.parametrize(
+    ("role", "header", "event"),
+    [
+        (None, "<|start|>assistant<|channel|>final", "start assistant final 0:9"),
+        ("assistant", "<|channel|>final", "start assistant final 0:9"),
+    ],
+)
+def test_a_message_starts_at_once_by_its_whole_header(role, header, event):
+    machine, _ = machine_fed([], role)
+    reading = machine.read_at_once(tuple(tokens_of(header)))
+    assert reading.faults == ()
+    assert described([machine.start_at_once(reading.header, 0, 9)]) == [event]
+    assert machine.is_in_content
+
+
+@pytest.mark.parametrize(
+    ("role", "fed", "last"),
+    [
+        (None, "<|start|>user<|message|>", (Opening.START, "<|start|>user")),
+        ("assistant", "<|channel|>final<|message|>", (Opening.PROMPT, "<|channel|>final")),
+        (None, "user<|message|>", None),  # nothing opened it
+        (None, "<|start|>user<|message|>a<|channel|>final<|message|>", None),  # the content did
+    ],
+)
+def test_the_last_header_is_told_with_what_opened_it(role, fed, last):
+    machine, _ = machine_fed(tokens_of(fed), role)
+    assert machine.last_header() == (last and (last[0], tuple(tokens_of(last[1]))))
+
+
+def test_of_a_header_in_the_prompt_the_tokens_are_not_told():
+    machine, _ = machine_fed(tokens_of("<|start|>user to=f"))
+    machine.begin_here(follows_tokens=True)
+    machine.step(piece(SPECIAL["<|message|>"], 0))
+    assert machine.last_header() is None
 
 
 @pytest.mark.parametrize(

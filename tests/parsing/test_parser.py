@@ -788,3 +788,70 @@ def test_the_text_of_a_delta_is_shared_and_not_made_again():
     assert isinstance(first, ContentDelta)
     assert first.text is second.text
     assert sys.getsizeof(first) < 100
+
+
+@pytest.mark.parametrize("tokens", [[5.0], ["a"], [None], [[]], [-5], [13225, -1], [13225, "a"]])
+def test_what_is_no_token_is_refused_in_content_and_nothing_is_taken(tokens):
+    parser = EventParser()
+    parser.feed_many(HEADER)
+    position = parser.position
+    for feed in (parser.feed_many, lambda each: [parser.feed(token) for token in each[-1:]]):
+        with pytest.raises((TypeError, ValueError)):
+            feed(tokens)
+        assert parser.position == position
+
+
+def test_marked_text_is_refused_in_a_header_of_tokens_that_is_known():
+    for _ in range(2):  # the second time the header is known
+        parser = EventParser()
+        parser.feed(SPECIAL["<|channel|>"])
+        with pytest.raises(ValueError, match="tokens or marked text, not both"):
+            parser.feed_text("final")
+        assert parser.feed_many(tokens_of("final<|message|>"))[0].channel == "final"
+
+
+def test_state_and_header_can_be_asked_for_in_a_header_that_is_known():
+    polled = []
+    for _ in range(2):  # the second time the header is known
+        parser = EventParser(None)
+        polled.append([])
+        for token in tokens_of("<|start|>assistant to=f<|channel|>final<|message|>"):
+            parser.feed(token)
+            header = parser.header
+            polled[-1].append((parser.state, parser.position, header and header.recipient))
+            assert parser.header == header
+    assert polled[0] == polled[1]
+    assert polled[0][3] == (State.ROLE, 4, "f")
+
+
+@pytest.mark.parametrize(
+    ("tokens", "events"),
+    [
+        ("", []),
+        ("a b", ["'a b' 3:5"]),
+        ("🦥", ["'🦥' 3:6"]),
+        ("a🦥b", ["'a🦥b' 3:8"]),
+    ],
+)
+def test_a_few_tokens_give_one_delta_the_second_time_as_the_first(tokens, events):
+    for _ in range(2):  # the first time they are looked up
+        parser = fed("<|channel|>final<|message|>")
+        assert described(parser.feed_many(tokens_of(tokens))) == events
+
+
+def test_a_few_tokens_may_end_in_a_character_that_more_of_them_finish():
+    *most, last = tokens_of("a🦥")
+    for _ in range(2):
+        parser = fed("<|channel|>final<|message|>")
+        assert described(parser.feed_many(most)) == ["'a' 3:4"]
+        assert parser.feed_many(most[:0]) == []
+        assert described(parser.feed_many([last])) == ["'🦥' 4:7"]
+
+
+def test_characters_in_parts_are_the_same_the_second_time():
+    tokens = tokens_of("<|channel|>final<|message|>a🦥🪐 b<|end|>")
+    first, second = (described(feed_all(EventParser(), tokens)) for _ in range(2))
+    assert second == first == [
+        "start assistant final 0:3", "'a' 3:4", "'🦥' 4:7", "'🪐' 7:10", "' b' 10:11",
+        "end complete 11:12",
+    ]  # fmt: skip
