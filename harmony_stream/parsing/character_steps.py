@@ -1,75 +1,95 @@
 """Steps from one unfinished character to the next, remembered for all parsers of a vocabulary.
 
-Half of the tokens of emoji are parts of characters. To join and decode their bytes takes twice as
-long as to look up what became of the same token after the same bytes: 710 against 305 ns.
+Half of the tokens of emoji are parts of characters. Joining and decoding their bytes takes twice as
+long as looking up what the same token did after the same bytes.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from harmony_stream.vocabulary import Vocabulary
 
-# A stream can hold 20,000 different beginnings of characters; those of real texts are a few hundred
-# steps. The steps are forgotten when they are more, and parsers finish the ones they stand in.
+# Real texts need a few hundred steps; anything could need millions. When there are more than these,
+# they are forgotten. A parser keeps the ones that it stands in.
 _MOST_STEPS = 20_000
 
 
 class Step(NamedTuple):
-    """What a token does to the bytes of an unfinished character.
+    """What a token does after the bytes of an unfinished character.
 
     Attributes:
-        opens: True if no bytes were held before it.
         text: the characters that are whole now; None if there are none.
-        held: the bytes that are held afterwards.
+        width: the number of tokens that the text comes from.
         steps: the steps from there.
-        texts: the texts of whole tokens from there: none while bytes are held.
+        texts: the texts of whole tokens from there, by id; while bytes are held, there are none.
     """
 
-    opens: bool
     text: str | None
-    held: bytes
+    width: int
     steps: Steps
     texts: list[str | None]
 
 
-Steps: TypeAlias = dict[int, Step]
-"""From the same held bytes, the step of each token that is no whole characters by itself."""
+class Steps(dict[int, Step]):
+    """The steps of tokens, by id, after the same bytes.
 
-NO_STEPS: Steps = {}
-"""The steps outside of content."""
+    Attributes:
+        held: these bytes.
+        width: the number of tokens that they come from, of which three is the most. A token does
+            not count if it gave text too.
+    """
+
+    __slots__ = ("held", "width")
+
+    def __init__(self, held: bytes, width: int) -> None:
+        super().__init__()
+        self.held = held
+        self.width = width
+
+
+NO_STEPS = Steps(b"", 0)
+"""The steps of a parser that is not in content."""
 
 
 class CharacterSteps:
     r"""The steps of a vocabulary.
 
     >>> from harmony_stream.vocabulary import Vocabulary
-    >>> steps = CharacterSteps(Vocabulary.default())
-    >>> steps.remember(b"", 117, None, b"\xf0")
-    >>> steps.after(b"")[117].held
+    >>> shared = CharacterSteps(Vocabulary.default())
+    >>> shared.remember(shared.first, 117, None, shared.after(b"\xf0", 1))
+    >>> shared.first[117].steps.held
     b'\xf0'
     """
 
     def __init__(self, vocabulary: Vocabulary) -> None:
-        self.texts = vocabulary.texts
+        self._texts = vocabulary.texts
         self.no_texts: list[str | None] = [None] * len(vocabulary.texts)
-        """As long as `texts`, so that each token has its place in both."""
-        self._after: dict[bytes, Steps] = {}
+        """As long as the vocabulary's texts, so that each token has its place in both."""
+        self._forget()
+
+    def _forget(self) -> None:
+        self.first = Steps(b"", 0)
+        """The steps while no bytes are held."""
+        self._after: dict[tuple[bytes, int], Steps] = {}
         self._count = 0
 
-    def after(self, held: bytes) -> Steps:
-        """Return the steps from these held bytes."""
-        return self._after.setdefault(held, {})
+    def after(self, held: bytes, width: int) -> Steps:
+        """Return the steps after the bytes of an unfinished character."""
+        if not held:
+            return self.first
+        if (held, width) not in self._after:
+            self._after[held, width] = Steps(held, width)
+        return self._after[held, width]
 
     def texts_after(self, held: bytes) -> list[str | None]:
-        """Return the texts of whole tokens: none of them is known while bytes are held."""
-        return self.no_texts if held else self.texts
+        """Return the texts of whole tokens by id: none is known while bytes are held."""
+        return self.no_texts if held else self._texts
 
-    def remember(self, before: bytes, token: int, text: str | None, held: bytes) -> None:
-        """Remember what a token did that is no whole characters by itself."""
+    def remember(self, before: Steps, token: int, text: str | None, after: Steps) -> None:
+        """Remember what a token did that is not whole characters by itself."""
         if self._count == _MOST_STEPS:
-            self._after, self._count = {}, 0
+            self._forget()
         self._count += 1
-        step = Step(not before, text, held, self.after(held), self.texts_after(held))
-        self.after(before)[token] = step
+        before[token] = Step(text, before.width + 1, after, self.texts_after(after.held))

@@ -57,11 +57,9 @@ class MessageCollector:
 
     def _end(self, end: MessageEnd) -> Message:
         events, self._latest = self._latest, []
-        match events:
-            case [MessageStart(), ContentDelta() as delta, _]:
-                text = delta.text  # as `feed_many` gives it: 2 us less, of 12 for a message
-            case _:
-                events, text = self._joined(events)
+        text = _only_text(events)
+        if text is None:
+            events, text = self._joined(events)
         self._events += events
         message = message_of(end.header, text)
         self.messages.append(message)
@@ -79,6 +77,14 @@ class MessageCollector:
         """Return the messages that have ended so far."""
         events = (*self._events, *join_deltas(self._latest))
         return Completion(tuple(self.messages), tuple(self.ends), tuple(self.faults), events)
+
+
+def _only_text(events: list[Event]) -> str | None:
+    """Return the text of a message with one delta, as `feed_many` gives it: 2 us less, of 12."""
+    if len(events) == 3 and isinstance(events[0], MessageStart):
+        delta = events[1]
+        return delta.text if isinstance(delta, ContentDelta) else None
+    return None
 
 
 def parse(

@@ -49,6 +49,7 @@ EXPECT_START = State.EXPECT_START
 ROLE = State.ROLE
 _START = Opening.START
 _PROMPT = Opening.PROMPT
+_IMPLIED = Opening.IMPLIED
 
 _new = object.__new__
 
@@ -103,7 +104,7 @@ class Machine:
         if role is None:
             self._expect_start(0)
         else:
-            self._open(Opening.PROMPT, 0, 0)
+            self._open(_PROMPT, 0, 0)
 
     @property
     def is_in_content(self) -> bool:
@@ -144,7 +145,7 @@ class Machine:
             # The usual end of a prompt, `<|start|>assistant`, is the same as a given role.
             self.follows_tokens = False
             self._given = (reading.header.role, reading.header.name)
-            self._open(Opening.PROMPT, 0, 0)
+            self._open(_PROMPT, 0, 0)
 
     # -- Headers as a whole -----------------------------------------------------------------------
 
@@ -213,7 +214,7 @@ class Machine:
     # -- Between messages -------------------------------------------------------------------------
 
     def _expect_start(self, position: int) -> None:
-        self._open(Opening.IMPLIED, position, position)
+        self._buffer.open(_IMPLIED, self._given, position, position)
         self.state = EXPECT_START
 
     def _wait(self, piece: Piece, cell: Cell) -> list[Event]:
@@ -261,7 +262,7 @@ class Machine:
             is_text = isinstance(piece.item, str)
             _, piece = self._cut(piece, len(blank) if is_text else width - len(held))
         if blank or not self._buffer.items:
-            self._open(Opening.IMPLIED, piece.start, piece.start)
+            self._open(_IMPLIED, piece.start, piece.start)
         return piece, data
 
     # -- In a header ------------------------------------------------------------------------------
@@ -272,7 +273,7 @@ class Machine:
         self._buffer.open(opening, self._given, start, first)
 
     def _open_at(self, piece: Piece, cell: Cell) -> list[Event]:
-        self._open(Opening.START, piece.start, piece.stop)
+        self._open(_START, piece.start, piece.stop)
         return []
 
     def _repeat(self, piece: Piece, cell: Cell) -> list[Event]:
@@ -281,7 +282,7 @@ class Machine:
 
     def _repeats_prompt(self, piece: Piece) -> bool:
         buffer = self._buffer
-        is_untouched = buffer.opening is Opening.PROMPT and buffer.read(closed=False).is_bare
+        is_untouched = buffer.opening is _PROMPT and buffer.read(closed=False).is_bare
         return is_untouched and not buffer.plain_text().strip()
 
     def _keep(self, piece: Piece, cell: Cell) -> list[Event]:
@@ -307,7 +308,7 @@ class Machine:
     def _says_role_only(self, piece: Piece) -> bool:
         # In an implied header it is a word that somebody wrote where `<|start|>` was expected.
         buffer = self._buffer
-        return buffer.opening is not Opening.IMPLIED and buffer.read(closed=False).is_bare
+        return buffer.opening is not _IMPLIED and buffer.read(closed=False).is_bare
 
     def _break_off(self, piece: Piece, cell: Cell) -> list[Event]:
         reading = self._buffer.read(closed=False)
@@ -323,7 +324,7 @@ class Machine:
         buffer = self._buffer
         text = buffer.plain_text()
         span = (buffer.start, piece.start) if text else (piece.start, piece.stop)
-        if buffer.opening is Opening.IMPLIED:
+        if buffer.opening is _IMPLIED:
             fault = expected_start(buffer, piece)
             return [*fed([Malformed(fault._error, text, *span) if text else fault])]
         error = Malformed(self._error(_fault_of(cell), piece), text, *span)
@@ -337,7 +338,7 @@ class Machine:
         number, skipped = reading.rest or (len(buffer.items), 0)
         stop = buffer.position(number, skipped)
         _, faults = header_faults(buffer, reading, piece)
-        if buffer.opening is not Opening.IMPLIED:
+        if buffer.opening is not _IMPLIED:
             faults.append(Malformed(self._error(kind, piece), "", piece.start, piece.stop))
         content = list(buffer.pieces_from(number, skipped))
         start = self._start_message(reading.header, stop, closed=False)
@@ -378,7 +379,7 @@ class Machine:
     def _is_stray(self, header: Header) -> bool:
         """Return whether this is plain text between messages: no marker makes it a message."""
         fields = (header.channel, header.recipient, header.content_type)
-        return self._buffer.opening is Opening.IMPLIED and fields == (None, None, None)
+        return self._buffer.opening is _IMPLIED and fields == (None, None, None)
 
     # -- In content -------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self, SupportsIndex
 import attrs
 
 from harmony_stream.parsing.character_steps import NO_STEPS, CharacterSteps, Steps
-from harmony_stream.parsing.items import Item, Piece, piece_of
+from harmony_stream.parsing.items import Item, Piece, piece_of, tokens_of
 from harmony_stream.parsing.known_headers import NOWHERE, Node, Root, known_headers
 from harmony_stream.parsing.machine import CONTENT, Machine
 from harmony_stream.parsing.marked_text import MarkedText
@@ -89,7 +89,6 @@ class EventParser:
 
     __slots__ = (
         "_character_steps",
-        "_characters",
         "_closed",
         "_header",
         "_index",
@@ -105,6 +104,7 @@ class EventParser:
         "_steps",
         "_strict",
         "_texts",
+        "_tokens",
         "_vocabulary",
     )
 
@@ -136,6 +136,7 @@ class EventParser:
     def _find_tables(self) -> None:
         """Find what parsers share, and what the fast paths look up."""
         vocabulary, limit = self._vocabulary, self._max_header_tokens
+        self._tokens = tokens_of(vocabulary)
         self._character_steps = vocabulary.table(CharacterSteps)
         self._texts: list[str | None]
         self._steps: Steps
@@ -202,7 +203,7 @@ class EventParser:
 
     def _own_state(self) -> dict[str, Any]:
         """Return the state, from which the tables of the fast paths follow."""
-        self._leave_node()
+        self._settle()
         return {
             **{name: getattr(self, name) for name in _OWN},
             "_machine": self._machine.copy(),
@@ -257,26 +258,25 @@ class EventParser:
         except (IndexError, TypeError):
             return self._feed_slowly(token)
         start = self._position
+        stop = start + 1
         if text is None:
-            # Other kinds of integers need not have a hash.
-            step = self._steps.get(token) if type(token) is int else None
+            try:
+                step = self._steps.get(token)  # type: ignore[call-overload]
+            except TypeError:  # other kinds of integers need not have a hash
+                return self._feed_slowly(token)
             if step is None:
                 return self._feed_slowly(token)
-            opens, text, self._characters.held, self._steps, self._texts = step
+            text, width, self._steps, self._texts = step
             if text is None:
-                if opens:
-                    self._characters.mark = start
-                self._position += 1
+                self._position = stop
                 return ()
-            if not opens:
-                start = self._characters.mark
-            self._characters.mark = self._position + 1
+            start = stop - width
         delta: Any = _new(ContentDelta)
         delta.header = self._header
         delta.index = self._index
         delta.text = text
         delta.start = start
-        delta.stop = self._position = self._position + 1
+        delta.stop = self._position = stop
         return (delta,)
 
     def _feed_slowly(self, token: SupportsIndex) -> tuple[Event, ...]:
@@ -285,12 +285,12 @@ class EventParser:
             return self._follow(node)
         self._refuse_if_closed()
         number = _token_id(token)
-        self._leave_node()
+        self._settle()
         self._take(int)
         data = self._bytes_of(number) if self._is_in_content else None
         if data is not None:
             return self._feed_character(number, data)
-        return tuple(self._checked([], self._feed_item(number, 1)))
+        return tuple(self._checked([], self._feed_token(number)))
 
     def feed_many(self, tokens: Iterable[SupportsIndex]) -> list[Event]:
         """Take tokens; return adjacent text of one message as one delta. The fast way for chunks.
@@ -310,7 +310,7 @@ class EventParser:
             if few is not None:
                 return few
         ids = _checked_ids(ids)
-        self._leave_node()
+        self._settle()
         self._take(int)
         events: list[Event] = []
         for first in range(0, len(ids), _BLOCK):
@@ -335,7 +335,7 @@ class EventParser:
         ['message_end']
         """
         self._refuse_if_closed()
-        self._leave_node()
+        self._settle()
         marked_text = self._marked_text or MarkedText(self._vocabulary, text)
         items = marked_text.cut(text)
         self._take(str)
@@ -343,7 +343,8 @@ class EventParser:
         events: list[Event] = []
         try:
             for item, width in items:
-                extend_joining(events, self._checked(events, self._feed_item(item, width)))
+                step = self._feed_marked_text(item, width)
+                extend_joining(events, self._checked(events, step))
         except HarmonyParseError:
             marked_text.forget()  # the text after the fault was not taken
             raise
@@ -362,11 +363,11 @@ class EventParser:
         """
         if self._closed:
             return ()
-        self._leave_node()
+        self._settle()
         events: list[Event] = []
         if self._marked_text is not None:
             for item, width in self._marked_text.rest():
-                events += self._feed_item(item, width)
+                events += self._feed_marked_text(item, width)
         end = Piece(TokenKind.END_OF_STREAM, None, b"", self._position, self._position)
         events += self._machine.step(end)
         self._closed = True
@@ -393,53 +394,44 @@ class EventParser:
         The state is changed at the end, so that the tokens are taken all or not at all. In steps of
         one, this takes a fifth of the time that the bulk way takes.
         """
-        texts, steps, characters = self._texts, self._steps, self._characters
-        held, mark, stop = characters.held, characters.mark, self._position
+        texts, steps, stop = self._texts, self._steps, self._position
         parts: list[str] = []
         begin = end = stop
         try:
             for token in tokens:
                 text = texts[token] if token >= 0 else None
-                start, stop = stop, stop + 1
+                width, stop = 1, stop + 1
                 if text is None:
-                    opens, text, held, steps, texts = steps[token]
-                    if not opens:
-                        start = mark
-                    mark = start if text is None else stop
+                    text, width, steps, texts = steps[token]
                     if text is None:
                         continue
                 if not parts:
-                    begin = start
+                    begin = stop - width
                 parts.append(text)
                 end = stop
         except (IndexError, KeyError, TypeError):
             return None
         self._texts, self._steps, self._position = texts, steps, stop
-        characters.held, characters.mark = held, mark
         assert self._header is not None
         delta = (self._header, self._index, "".join(parts), begin, end)
         return [ContentDelta(*delta)] if parts else []
 
     def _feed_character(self, token: int, data: bytes) -> tuple[Event, ...]:
         """Take a token of content that is not remembered yet."""
-        before = self._characters.held
-        events = self._feed_content(data, 1)
-        if self._vocabulary.texts[token] is None:
-            text, held = events[0].text if events else None, self._characters.held
-            self._character_steps.remember(before, token, text, held)
-        return events
-
-    def _feed_content(self, data: bytes, count: int) -> tuple[ContentDelta, ...]:
-        start = self._position
-        self._position = stop = start + count
+        before, start = self._steps, self._position
+        self._position = stop = start + 1
         events = self._machine.delta(data, start, stop)
         self._find_steps()
+        if self._vocabulary.texts[token] is None:
+            text = events[0].text if events else None
+            self._character_steps.remember(before, token, text, self._steps)
         return events
 
     def _find_steps(self) -> None:
-        held = self._characters.held
-        self._steps = self._character_steps.after(held)
-        self._texts = self._character_steps.texts_after(held)
+        """Find the steps after the bytes that the machine holds."""
+        shared, characters = self._character_steps, self._machine.characters
+        self._steps = shared.after(characters.held, self._position - characters.mark)
+        self._texts = shared.texts_after(characters.held)
 
     def _bytes_of(self, token: int) -> bytes | None:
         """Return the bytes of an ordinary token, None for another one."""
@@ -449,21 +441,30 @@ class EventParser:
 
     # -- Headers, and everything else -------------------------------------------------------------
 
-    def _feed_item(self, item: Item, width: int) -> list[Event]:
+    def _feed_token(self, token: int) -> list[Event]:
+        kind, data = self._tokens[token]
+        start = self._position
+        self._position = stop = start + 1
+        events = self._feed_piece(Piece(kind, token, data, start, stop))
+        if kind is TokenKind.MESSAGE:
+            self._remember_header(events)
+        return events
+
+    def _feed_marked_text(self, item: Item, width: int) -> list[Event]:
         start = self._position
         self._position = stop = start + width
-        piece = piece_of(self._vocabulary, item, start, stop)
-        is_header = piece.kind is TokenKind.MESSAGE and not self._is_in_content
+        return self._feed_piece(piece_of(self._vocabulary, item, start, stop))
+
+    def _feed_piece(self, piece: Piece) -> list[Event]:
         events = self._machine.step(piece)
-        if is_header:
-            self._remember_header(events)
         if events or self._node is not NOWHERE:
             self._refresh()
         return events
 
     def _remember_header(self, events: list[Event]) -> None:
         """Remember the header that a `<|message|>` ended, unless it has a fault."""
-        found = self._machine.last_header() if len(events) == 1 and self._input is int else None
+        is_flawless = len(events) == 1 and isinstance(events[0], MessageStart)
+        found = self._machine.last_header() if is_flawless else None
         if found is None:
             return
         opening, tokens = found
@@ -486,23 +487,24 @@ class EventParser:
         self._refresh()
         return event
 
-    def _leave_node(self) -> None:
-        """Feed the machine the tokens of a header that were only followed."""
-        tokens = self._node.tokens
-        if not tokens:
-            return
-        self._node = NOWHERE
-        self._input = int
-        self._position -= len(tokens)
-        for token in tokens:
-            self._feed_item(token, 1)
+    def _settle(self) -> None:
+        """Bring the machine to where the fast paths have come."""
+        steps, tokens = self._steps, self._node.tokens
+        if steps is not NO_STEPS:
+            characters = self._machine.characters
+            characters.held, characters.mark = steps.held, self._position - steps.width
+        elif tokens:
+            self._node = NOWHERE
+            self._input = int
+            self._position -= len(tokens)
+            for token in tokens:
+                self._feed_token(token)
 
     def _refresh(self) -> None:
         """Open or shut the fast paths: where the machine stands now."""
         machine = self._machine
         # Copied, so that the fast paths read no attribute of an attribute.
         self._header, self._index = machine.header, machine.index
-        self._characters = machine.characters
         # `is_in_content`, less the call: this runs three times a message.
         is_in_content = machine.state is CONTENT and machine.is_announced
         is_open = self._input is not str and not self._closed
@@ -517,7 +519,9 @@ class EventParser:
 
     def _checked(self, before: list[Event], events: list[Event]) -> list[Event]:
         """Return the events of one step; in strict mode, raise the first fault among them."""
-        for event in events if self._strict else ():
+        if not self._strict:
+            return events
+        for event in events:
             if isinstance(event, Malformed):
                 others = [other for other in events if other is not event]
                 raise attrs.evolve(event.error, events=tuple(join_deltas(before + others)))
@@ -530,8 +534,8 @@ class EventParser:
         done = 0
         while done < len(ids):
             if self._is_in_content:
-                if datas[done] is None and self._is_ordinary(ids[done]):
-                    datas = self._look_up_all(ids)  # tokens that were never seen before
+                if datas[done] is None and self._is_new(ids[done]):
+                    datas = self._look_up_all(ids)
                 if datas[done] is not None:
                     stop = _index_of_none(datas, done)
                     run: Any = datas[done:stop]
@@ -545,20 +549,23 @@ class EventParser:
                 events.append(start)
                 done += start.stop - start.start
                 continue
-            step = self._feed_item(operator.index(ids[done]), 1)
+            step = self._feed_token(operator.index(ids[done]))
             extend_joining(events, self._checked(events, step))
             done += 1
 
     def _feed_run(self, datas: tuple[bytes, ...]) -> tuple[Event, ...]:
         """Take a run of content at once."""
-        characters = self._characters
+        characters, start = self._machine.characters, self._position
         before, data = characters.held, b"".join(datas)
-        events = self._feed_content(data, len(datas))
+        self._position = stop = start + len(datas)
+        events = self._machine.delta(data, start, stop)
         if events and characters.held:
             # Tokens at the end that finish no character are not part of the text before them.
             count = _unfinished_tokens(datas, before + data, len(characters.held))
             events[0].stop -= count  # type: ignore[misc]
             characters.mark -= count
+        if before or characters.held:
+            self._find_steps()
         return events
 
     def _feed_characters(
@@ -599,7 +606,8 @@ class EventParser:
         self._known_headers.remember(opening, tokens, reading.header)
         return reading.header
 
-    def _is_ordinary(self, given: SupportsIndex) -> bool:
+    def _is_new(self, given: SupportsIndex) -> bool:
+        """Return whether a token is an ordinary one that was never looked up before."""
         token = operator.index(given)
         is_special = self._vocabulary.is_special_token(token)
         return not is_special and self._bytes_of(token) is not None
@@ -621,8 +629,8 @@ class EventParser:
 
 
 # The attributes that make a parser's state; the tables of the fast paths follow from them.
-_SHARED = {"_character_steps", "_known_headers"}
-_COPIED = {"_characters", "_header", "_index", "_is_in_content", "_node", "_steps", "_texts"}
+_SHARED = {"_character_steps", "_known_headers", "_tokens"}
+_COPIED = {"_header", "_index", "_is_in_content", "_node", "_steps", "_texts"}
 _OWN = tuple({*EventParser.__slots__} - _SHARED - _COPIED)
 
 

@@ -20,14 +20,18 @@ def test_while_bytes_are_held_no_token_is_whole():
     assert len(steps.texts_after(b"\xf0")) == len(VOCABULARY.texts)
 
 
-def test_a_step_leads_to_the_steps_from_the_bytes_that_it_leaves():
-    steps = CharacterSteps(VOCABULARY)
-    steps.remember(b"", 117, None, b"\xf0")
-    opens, text, held, after, texts = steps.after(b"")[117]
-    assert (opens, text, held) == (True, None, b"\xf0")
-    assert after is steps.after(b"\xf0")
-    assert texts is steps.texts_after(b"\xf0")
-    assert steps.after(b"\xf0") == {}
+def test_steps_lead_from_bytes_to_bytes_and_know_the_tokens_of_their_text():
+    shared = CharacterSteps(VOCABULARY)
+    shared.remember(shared.first, 117, None, shared.after(b"\xf0", 1))
+    shared.remember(shared.after(b"\xf0", 1), 300, "\u2026", shared.first)
+    text, width, steps, texts = shared.first[117]
+    assert (text, width) == (None, 1)
+    assert (steps.held, steps.width) == (b"\xf0", 1)
+    assert texts is shared.no_texts
+    text, width, steps, texts = steps[300]
+    assert (text, width) == ("\u2026", 2)
+    assert steps is shared.first is shared.after(b"", 0)
+    assert texts is VOCABULARY.texts
 
 
 @given(st.lists(st.sampled_from(PARTS), min_size=1, max_size=30))
@@ -47,8 +51,8 @@ def test_forgotten_steps_change_nothing(tokens):
 def test_only_so_many_steps_are_kept(monkeypatch):
     monkeypatch.setattr(character_steps, "_MOST_STEPS", 3)
     steps = CharacterSteps(VOCABULARY)
-    first = steps.after(b"")
-    for token in range(4):
-        steps.remember(b"", token, None, b"\xf0")
-    assert list(first) == [0, 1, 2]
-    assert list(steps.after(b"")) == [3]
+    first = steps.first
+    for token in range(5):
+        steps.remember(steps.first, token, None, steps.after(b"\xf0", 1))
+    assert list(first) == [0, 1, 2, 3]  # a parser that stands here still uses them
+    assert list(steps.first) == [4]
