@@ -20,7 +20,7 @@ from harmony_stream.drop_in.familiar import (
     familiar_errors,
     message_of_text,
 )
-from harmony_stream.parsing.items import quote
+from harmony_stream.parsing.items import quote_item
 from harmony_stream.parsing.states import State, expected_in
 from harmony_stream.values.completion import message_of
 from harmony_stream.values.events import (
@@ -347,7 +347,7 @@ class StreamableParser:
             kind=FaultKind.EXPECTED_START,
             position=position,
             token=token,
-            token_text=quote(self._encoding.vocabulary, (token,)),
+            token_text=quote_item(self._encoding.vocabulary, token),
             state=State.EXPECT_START.value,
             header_text="",
             expected=expected_in(State.EXPECT_START),

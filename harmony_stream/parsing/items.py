@@ -32,21 +32,35 @@ class Piece(NamedTuple):
     stop: int
 
 
-_UNKNOWN = TokenKind.UNKNOWN, "\ufffd".encode()
+class Meaning(NamedTuple):
+    """What a token is.
+
+    Attributes:
+        kind: its kind for the state table.
+        data: its bytes; those of U+FFFD if it is unknown.
+        text: its text as errors quote it.
+    """
+
+    kind: TokenKind
+    data: bytes
+    text: str
+
+
+_UNKNOWN = Meaning(TokenKind.UNKNOWN, "\ufffd".encode(), "\ufffd")
 # The number of ids without a token that are kept: some come again and again, and there are
 # endlessly many.
 _MOST_UNKNOWN = 1000
 
 
-class _Tokens(dict[int, tuple[TokenKind, bytes]]):
-    """Kind and bytes of tokens, looked up when first asked for."""
+class _Tokens(dict[int, Meaning]):
+    """Tokens with their meaning, looked up when first asked for."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         super().__init__()
         self._vocabulary = vocabulary
         self._unknown = 0
 
-    def __missing__(self, token: int) -> tuple[TokenKind, bytes]:
+    def __missing__(self, token: int) -> Meaning:
         try:
             data = self._vocabulary.decode_single_token_bytes(token)
         except KeyError:
@@ -54,7 +68,7 @@ class _Tokens(dict[int, tuple[TokenKind, bytes]]):
             if self._unknown <= _MOST_UNKNOWN:
                 self[token] = _UNKNOWN
             return _UNKNOWN
-        self[token] = self._kind_of(token), data
+        self[token] = Meaning(self._kind_of(token), data, data.decode("utf-8", "replace"))
         return self[token]
 
     def _kind_of(self, token: int) -> TokenKind:
@@ -66,14 +80,15 @@ class _Tokens(dict[int, tuple[TokenKind, bytes]]):
 
 
 def tokens_of(vocabulary: Vocabulary) -> _Tokens:
-    """Return the kinds and bytes of a vocabulary's tokens, one table for all its parsers."""
+    """Return the meanings of a vocabulary's tokens, one table for all its parsers."""
     return vocabulary.table(_Tokens)
 
 
 def kind_and_data(vocabulary: Vocabulary, item: Item) -> tuple[TokenKind, bytes]:
     """Return the kind and the bytes of an item; of an unknown token those of U+FFFD."""
     if isinstance(item, int):
-        return tokens_of(vocabulary)[item]
+        kind, data, _ = tokens_of(vocabulary)[item]
+        return kind, data
     return TokenKind.TEXT, item.encode() if isinstance(item, str) else item
 
 
@@ -87,21 +102,6 @@ def piece_of(vocabulary: Vocabulary, item: Item, start: int, stop: int) -> Piece
 _LONGEST_QUOTE = 500
 
 
-class _Spellings(dict[int, str]):
-    """Texts of tokens as errors quote them, one string for all errors."""
-
-    def __init__(self, vocabulary: Vocabulary) -> None:
-        super().__init__()
-        self._vocabulary = vocabulary
-
-    def __missing__(self, token: int) -> str:
-        kind, data = kind_and_data(self._vocabulary, token)
-        if kind is TokenKind.UNKNOWN:  # not kept: there are endlessly many such ids
-            return "\ufffd"
-        self[token] = text = data.decode("utf-8", "replace")
-        return text
-
-
 def quote(vocabulary: Vocabulary, items: Sequence[Item]) -> str:
     """Return the text of items as errors quote it: special tokens spelled out, a long one cut.
 
@@ -109,14 +109,24 @@ def quote(vocabulary: Vocabulary, items: Sequence[Item]) -> str:
     >>> quote(Vocabulary.default(), [200005, 17196])
     '<|channel|>final'
     """
-    if len(items) == 1 and isinstance(items[0], int):
-        return vocabulary.table(_Spellings)[items[0]]
     # An item is a byte at least, and a character four at most.
     datas = [
         kind_and_data(vocabulary, item if isinstance(item, int) else item[: _LONGEST_QUOTE + 1])[1]
         for item in items[: 4 * _LONGEST_QUOTE + 1]
     ]
     return shortened(b"".join(datas).decode("utf-8", "replace"))
+
+
+def quote_item(vocabulary: Vocabulary, item: Item) -> str:
+    """Return the text of one item as errors quote it.
+
+    >>> from harmony_stream.vocabulary import Vocabulary
+    >>> quote_item(Vocabulary.default(), 200005)
+    '<|channel|>'
+    """
+    if isinstance(item, int):
+        return tokens_of(vocabulary)[item].text
+    return quote(vocabulary, (item,))
 
 
 def shortened(text: str) -> str:

@@ -367,6 +367,8 @@ class Machine:
         return head, piece_of(vocabulary, piece.item[width:], place, piece.stop)
 
     def _reopen(self, piece: Piece, cell: Cell) -> list[Event]:
+        if not self._buffer.items and self._buffer.opening is not _IMPLIED:
+            return self._ignore(piece, cell) + self._open_at(piece, cell)
         reading = self._buffer.read(closed=False)
         if reading.rest is None or self._is_stray(reading.header):
             return self._abandon(reading, piece, cell) + self._open_at(piece, cell)
@@ -426,12 +428,16 @@ class Machine:
 
     def _ignore(self, piece: Piece, cell: Cell) -> list[Event]:
         error = self._error(_fault_of(cell), piece)
-        return [*self._flush(piece.start), Malformed(error, "", piece.start, piece.stop)]
+        events = self._flush(piece.start) if self.characters.held else []
+        events.append(Malformed(error, "", piece.start, piece.stop))
+        return events
 
     def _replace(self, piece: Piece, cell: Cell) -> list[Event]:
-        error = self._error(_fault_of(cell), piece)
-        text = [*self._flush(piece.start), self._content("\ufffd", piece.start, piece.stop)]
-        return [*join_deltas(text), Malformed(error, "", piece.start, piece.stop)]
+        fault = Malformed(self._error(_fault_of(cell), piece), "", piece.start, piece.stop)
+        text = self._content("\ufffd", piece.start, piece.stop)
+        if not self.characters.held:
+            return [text, fault]
+        return [*join_deltas([*self._flush(piece.start), text]), fault]
 
     def _finish(self, piece: Piece, cell: Cell) -> list[Event]:
         return self._end_message(_END_KINDS[piece.kind], piece.start, piece.stop)

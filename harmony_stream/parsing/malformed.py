@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harmony_stream.parsing.items import Item, Piece, quote, shortened
+from harmony_stream.parsing.items import Item, Piece, quote_item, shortened
 from harmony_stream.parsing.states import WORD_FAULTS, State, expected_in
 from harmony_stream.values.events import ErrorFields, Malformed
 from harmony_stream.values.faults import FaultKind
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from harmony_stream.vocabulary import Vocabulary
 
 _EXPECTED = {state: expected_in(state) for state in State}
+# An attribute of an enumeration's member takes 100 ns, and a broken stream may have a million.
+_NAMES = {state: state.value for state in State}
 _STATE_OF_SECTION = {section: State(section.value) for section in Section}
 # Each left-over word is in one of these, which is at the first of its words.
 _OF_LEFT_WORDS = (FaultKind.UNKNOWN_ROLE, FaultKind.UNPARSED_HEADER_TEXT)
@@ -47,8 +49,8 @@ def error_fields(
         kind,
         position,
         item if isinstance(item, int) else None,
-        word or ("" if item is None else quote(vocabulary, (item,))),
-        state.value,
+        word or ("" if item is None else quote_item(vocabulary, item)),
+        _NAMES[state],
         header,
         WORD_FAULTS.get(kind) or _EXPECTED[state],
     )

@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
 
 _new = object.__new__
+_MESSAGE = TokenKind.MESSAGE
+_TEXT = TokenKind.TEXT
 
 # Of marked text, this many characters count as one token of a header.
 _CHARACTERS_A_TOKEN = 8
@@ -436,18 +438,17 @@ class EventParser:
     def _bytes_of(self, token: int) -> bytes | None:
         """Return the bytes of an ordinary token, None for another one."""
         table = self._vocabulary.token_bytes
-        known = table[token] if token < len(table) else None
-        return known or self._vocabulary.lookup(token)
+        return (table[token] or self._vocabulary.lookup(token)) if token < len(table) else None
 
     # -- Headers, and everything else -------------------------------------------------------------
 
     def _feed_token(self, token: int) -> list[Event]:
-        kind, data = self._tokens[token]
+        kind, data, _ = self._tokens[token]
         start = self._position
         self._position = stop = start + 1
         events = self._feed_piece(Piece(kind, token, data, start, stop))
-        if kind is TokenKind.MESSAGE:
-            self._remember_header(events)
+        if kind is _MESSAGE and type(events[0]) is MessageStart and len(events) == 1:
+            self._remember_header()
         return events
 
     def _feed_marked_text(self, item: Item, width: int) -> list[Event]:
@@ -457,14 +458,16 @@ class EventParser:
 
     def _feed_piece(self, piece: Piece) -> list[Event]:
         events = self._machine.step(piece)
-        if events or self._node is not NOWHERE:
+        if self._is_in_content and self._machine.state is CONTENT:
+            if self._steps.held:  # a fault ends a character
+                self._find_steps()
+        elif events or self._node is not NOWHERE:
             self._refresh()
         return events
 
-    def _remember_header(self, events: list[Event]) -> None:
-        """Remember the header that a `<|message|>` ended, unless it has a fault."""
-        is_flawless = len(events) == 1 and isinstance(events[0], MessageStart)
-        found = self._machine.last_header() if is_flawless else None
+    def _remember_header(self) -> None:
+        """Remember the header that a `<|message|>` has just ended without a fault."""
+        found = self._machine.last_header()
         if found is None:
             return
         opening, tokens = found
@@ -519,9 +522,7 @@ class EventParser:
 
     def _checked(self, before: list[Event], events: list[Event]) -> list[Event]:
         """Return the events of one step; in strict mode, raise the first fault among them."""
-        if not self._strict:
-            return events
-        for event in events:
+        for event in events if self._strict else ():
             if isinstance(event, Malformed):
                 others = [other for other in events if other is not event]
                 raise attrs.evolve(event.error, events=tuple(join_deltas(before + others)))
@@ -550,7 +551,7 @@ class EventParser:
                 done += start.stop - start.start
                 continue
             step = self._feed_token(operator.index(ids[done]))
-            extend_joining(events, self._checked(events, step))
+            extend_joining(events, self._checked(events, step) if self._strict else step)
             done += 1
 
     def _feed_run(self, datas: tuple[bytes, ...]) -> tuple[Event, ...]:
@@ -607,10 +608,8 @@ class EventParser:
         return reading.header
 
     def _is_new(self, given: SupportsIndex) -> bool:
-        """Return whether a token is an ordinary one that was never looked up before."""
-        token = operator.index(given)
-        is_special = self._vocabulary.is_special_token(token)
-        return not is_special and self._bytes_of(token) is not None
+        """Return whether a token is an ordinary one that had not been looked up before."""
+        return self._tokens[operator.index(given)].kind is _TEXT
 
     def _look_up(self, ids: list[int]) -> tuple[bytes | None, ...]:
         """Return the bytes of ordinary tokens seen before, None for others.

@@ -46,10 +46,10 @@ def test_a_quote_is_cut_after_500_characters(items):
 def test_only_so_many_unknown_tokens_are_kept_in_mind():
     known = known_tokens_of(Vocabulary.from_tiktoken(VOCABULARY.tiktoken_encoding))
     for token in range(UNKNOWN, UNKNOWN + 1001):
-        assert known[token] == (TokenKind.UNKNOWN, b"\xef\xbf\xbd")
+        assert known[token] == (TokenKind.UNKNOWN, b"\xef\xbf\xbd", "\ufffd")
     assert len(known) == 1000
     assert (UNKNOWN in known, UNKNOWN + 1000 in known) == (True, False)
-    assert known[13225] == (TokenKind.TEXT, b"Hello")
+    assert known[13225] == (TokenKind.TEXT, b"Hello", "Hello")
     assert 13225 in known
 
 
