@@ -188,6 +188,15 @@ class Machine:
             return _START, (self._vocabulary.special_tokens[FormattingToken.START], *items)
         return None
 
+    def standing(self) -> tuple[object, ...] | None:
+        """Return what a step depends on besides its piece; None if steps may make that longer.
+
+        Before the very first token there is more to it: see `Condition.VERY_START`.
+        """
+        if self.characters.held or (self._buffer.items and self.state is not CONTENT):
+            return None
+        return self.state, self._buffer.opening, self.index, self.is_announced
+
     def step(self, piece: Piece) -> list[Event]:
         """Do what the table says about this piece in this state."""
         if self.state is EXPECT_START and self._buffer.items and piece.kind is not TokenKind.TEXT:

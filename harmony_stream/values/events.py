@@ -19,7 +19,7 @@ from harmony_stream.errors import HarmonyError
 from harmony_stream.values.faults import SENTENCES, FaultKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Sequence
 
     from attrs import frozen as _event
 
@@ -335,3 +335,30 @@ def extend_joining(events: list[Event], more: Iterable[Event]) -> None:
                 events[-1] = ContentDelta(last.header, last.index, text, last.start, event.stop)
                 continue
         events.append(event)
+
+
+def copies(step: Sequence[Event], count: int) -> Iterator[Event]:
+    """Yield the events of a token again for each of `count` equal tokens that follow it.
+
+    They are deltas and faults of that token alone, as parsers emit them.
+
+    >>> fields = (FaultKind.UNEXPECTED_MARKER, 3, 200008, "<|message|>", "CONTENT", "", ("text",))
+    >>> [(fault.start, fault.error.position) for fault in copies([Malformed(fields, "", 3, 4)], 2)]
+    [(4, 4), (5, 5)]
+    """
+    stop = step[0].stop if step else 0
+    for _ in range(count):
+        start, stop = stop, stop + 1  # one number for all its places: there may be a million
+        for event in step:
+            if isinstance(event, ContentDelta):
+                yield ContentDelta(event.header, event.index, event.text, start, stop)
+            else:
+                yield _moved(event, start, stop)
+
+
+def _moved(event: Event, start: int, stop: int) -> Malformed:
+    assert isinstance(event, Malformed)
+    assert not isinstance(event._error, HarmonyParseError)
+    kind, _, *others = event._error
+    error: Any = (kind, start, *others)
+    return Malformed(error, event.text, start, stop)

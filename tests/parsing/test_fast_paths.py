@@ -9,8 +9,8 @@ import pickle
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import (
+    FORMATTING,
     RESERVED,
-    SPECIAL,
     STOPS,
     UNKNOWN,
     VOCABULARY,
@@ -38,12 +38,17 @@ HEADERS = [
 ]
 # Tokens that are parts of characters, and whole ones, some of which break them.
 CHARACTERS = [*tokens_of("👩‍🍳🏴‍☠️🧑🏽‍🚀🦥"), 158, 222, 94, 117, 13225, 2375]
+OTHERS = [*STOPS, *FORMATTING, *FORMATTING, RESERVED, UNKNOWN, 2**70]
 PORTIONS = st.one_of(
     st.sampled_from(HEADERS).map(tokens_of),
     # Headers that break off, and go on in another way than one that is known.
     st.tuples(st.sampled_from(HEADERS), st.integers(0, 6)).map(lambda h: tokens_of(h[0])[: h[1]]),
     st.lists(st.sampled_from(CHARACTERS), max_size=12),
-    st.lists(st.sampled_from([*STOPS, *SPECIAL.values(), RESERVED, UNKNOWN]), max_size=1),
+    st.lists(st.sampled_from(OTHERS), max_size=1),
+    # A model in a loop.
+    st.tuples(st.sampled_from([*OTHERS, 220, *CHARACTERS]), st.integers(2, 9)).map(
+        lambda pair: [pair[0]] * pair[1]
+    ),
 )
 MESSAGES = st.lists(PORTIONS, max_size=14).map(lambda lists: [t for each in lists for t in each])
 STREAMS = st.one_of(MESSAGES, MESSAGES, streams)

@@ -491,3 +491,28 @@ def test_a_prompt_that_ends_in_content_behind_a_bare_role_stays_in_content():
     machine, _ = machine_fed(tokens_of("<|start|>user<|message|>Hi"))
     machine.begin_here(follows_tokens=True)
     assert described(machine.step(piece(13225, 0))) == ["start user 0:0", "'Hello' 0:1"]
+
+
+@pytest.mark.parametrize(
+    ("fed", "is_the_same"),
+    [
+        ("<|start|>", True),
+        ("<|start|>user<|message|>", True),
+        ("<|start|>user<|message|><|end|>", True),
+        ("<|start|>user", False),  # a header grows
+        ([SPECIAL["<|message|>"], 158], False),  # so do bytes
+    ],
+)
+def test_a_machine_stands_somewhere_unless_it_keeps_something(fed, is_the_same):
+    tokens = tokens_of(fed) if isinstance(fed, str) else fed
+    one, other = machine_fed(tokens)[0], machine_fed(tokens)[0]
+    assert (one.standing() is not None) == is_the_same
+    assert one.standing() == other.standing()
+
+
+def test_a_machine_stands_elsewhere_in_the_next_message():
+    machine, _ = machine_fed(tokens_of("<|start|>user<|message|>"))
+    before = machine.standing()
+    for token in tokens_of("<|end|><|start|>user<|message|>"):
+        machine.step(piece(token, 3))
+    assert machine.standing() != before

@@ -855,3 +855,56 @@ def test_characters_in_parts_are_the_same_the_second_time():
         "start assistant final 0:3", "'a' 3:4", "'🦥' 4:7", "'🪐' 7:10", "' b' 10:11",
         "end complete 11:12",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("before", "token", "events"),
+    [
+        ("<|channel|>final<|message|>", "<|message|>", ["unexpected_marker {0}:{1}"]),
+        ("<|channel|>final<|message|>", UNKNOWN, ["'\ufffd' {0}:{1}", "unknown_token {0}:{1}"]),
+        ("<|message|><|end|>", "<|end|>", []),
+        ("<|message|><|end|>", RESERVED, ["unexpected_marker {0}:{1}"]),
+        ("<|message|><|end|><|start|>", "<|start|>", ["unexpected_start {0}:{1}"]),
+    ],
+)
+def test_a_token_that_comes_again_and_again_makes_the_same_of_each(before, token, events):
+    parser = fed(before)
+    token = token if token in (UNKNOWN, RESERVED) else SPECIAL[token]
+    start = parser.position
+    wanted = [each.format(n, n + 1) for n in range(start, start + 40) for each in events]
+    found = parser.feed_many([token] * 40)
+    assert described(found) == wanted
+    assert parser.position == start + 40
+    places = [event.error.position for event in found if isinstance(event, Malformed)]
+    assert places == [event.start for event in found if isinstance(event, Malformed)]
+
+
+def test_what_comes_again_and_again_may_begin_otherwise():
+    parser = fed("<|channel|>final<|message|>a")
+    found = parser.feed_many([158, *[SPECIAL["<|start|>"]] * 5])
+    assert described(found) == [
+        "'\ufffd' 4:5", "missing_end 5:6", "implicit 5:5",
+        "unexpected_start 6:7", "unexpected_start 7:8", "unexpected_start 8:9",
+        "unexpected_start 9:10",
+    ]  # fmt: skip
+    assert described(parser.feed_many(tokens_of("user<|message|>"))) == ["start user 9:12"]
+
+
+@pytest.mark.parametrize("token", [numpy.array(172), numpy.array(200005), 2**70, -1, -201089, 1.0])
+def test_what_is_no_plain_token_goes_the_slow_way_in_content(token):
+    parser, slow = fed("<|channel|>final<|message|>"), fed("<|channel|>final<|message|>")
+    try:
+        wanted = slow.feed_many([int(token)] if token != 1.0 else [token])
+    except (TypeError, ValueError) as error:
+        with pytest.raises(type(error)):
+            parser.feed(token)
+    else:
+        assert list(parser.feed(token)) == wanted
+
+
+def test_a_fault_ends_a_character_of_which_parts_are_remembered():
+    for _ in range(2):
+        parser = fed("<|channel|>final<|message|>")
+        assert parser.feed(158) == ()
+        assert described(parser.feed(RESERVED)) == ["'\ufffd' 3:4", "unexpected_marker 4:5"]
+        assert described(parser.feed(13225)) == ["'Hello' 5:6"]

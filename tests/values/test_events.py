@@ -12,6 +12,7 @@ from harmony_stream.values.events import (
     Malformed,
     MessageEnd,
     MessageStart,
+    copies,
     extend_joining,
     join_deltas,
 )
@@ -186,3 +187,14 @@ def test_a_fault_of_the_parser_is_equal_to_one_of_equal_fields():
     match first:
         case Malformed(error, "", 4, 5):
             assert error.position == 4
+
+
+def test_copies_of_a_step_follow_it_token_by_token():
+    fields = (FaultKind.UNKNOWN_TOKEN, 3, 999999, "\ufffd", "CONTENT", "", ("text",))
+    header = Header(Role.ASSISTANT, None, "final")
+    step = [ContentDelta(header, 2, "\ufffd", 3, 4), Malformed(fields, "", 3, 4)]
+    found = list(copies(step, 2))
+    assert found[0] == ContentDelta(header, 2, "\ufffd", 4, 5)
+    assert found[1].error == HarmonyParseError(FaultKind.UNKNOWN_TOKEN, 4, *fields[2:])
+    assert [(event.start, event.stop) for event in found] == [(4, 5), (4, 5), (5, 6), (5, 6)]
+    assert list(copies([], 7)) == list(copies(step, 0)) == []
