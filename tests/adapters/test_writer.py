@@ -178,7 +178,7 @@ class Pair:
 def test_a_writer_writes_what_the_chunks_of_the_stream_are_encoded_to(protocol, data):
     pair = Pair(protocol, data.draw(OPTIONS[protocol]))
     # The stream itself may be fed in between.
-    hands = data.draw(st.sampled_from([[False], [False, False, True], [True, False]]))
+    hands = data.draw(st.lists(st.booleans(), min_size=1, max_size=6))
     events, entries = data.draw(turns()), data.draw(logprobs)
     for number, event in enumerate(events):
         pair.feed(event, hands[number % len(hands)], logprobs=entries)
@@ -216,6 +216,7 @@ CALL = "<|channel|>commentary to=functions.f <|constrain|>json<|message|>"
 TURN = (
     f'{THINK}{CALL}{{"a": "b"}}<|call|><|start|>assistant{THINK}<|channel|>final<|message|>It is.'
 )
+ANSWER = "<|channel|>final<|message|>Four, I think.<|end|>"
 CUT_OFF = {"finish": ("length", Usage(1, 2)), "fail": ("the engine died",)}
 
 
@@ -229,6 +230,20 @@ def test_a_turn_is_written_as_its_chunks_are(end, stream_of, framing):
     wanted = joined(framing, getattr(stream, end)(*arguments)) + framing.end()
     assert getattr(writer, end)(*arguments) == wanted
     assert writer.finish() == writer.fail("again") == b""
+
+
+@each_protocol
+def test_a_message_that_was_replaced_behind_the_writers_back_is_not_written_to(stream_of, framing):
+    stream, other = new(stream_of), new(stream_of)
+    writer = framing.writer(stream)
+    events = events_of("<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant" + ANSWER)
+    for event in events:
+        by_hand = not isinstance(event, ContentDelta)
+        feed = (lambda event: joined(framing, stream.feed(event))) if by_hand else writer.feed
+        assert feed(event) == joined(framing, other.feed(event))
+    stream.finish()
+    with pytest.raises(ValueError, match="the stream is finished"):
+        writer.feed(events[1])
 
 
 def test_every_text_of_a_message_is_one_chunk_that_is_made_once():
