@@ -246,6 +246,16 @@ def test_a_message_that_was_replaced_behind_the_writers_back_is_not_written_to(s
         writer.feed(events[1])
 
 
+def test_a_text_that_a_chunk_has_twice_is_written_twice():
+    writer = sse.CHAT_COMPLETIONS.writer(new(chat, reasoning_key="both"))
+    start, first, second, *_ = events_of(THINK)
+    writer.feed(start)
+    for event in (first, second):
+        found = writer.feed(event)
+        delta = f'{{"reasoning":"{event.text}","reasoning_content":"{event.text}"}}'
+        assert f'"delta":{delta}'.encode() in found
+
+
 def test_every_text_of_a_message_is_one_chunk_that_is_made_once():
     made = []
 
