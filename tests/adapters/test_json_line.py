@@ -71,3 +71,9 @@ def test_texts_that_are_kept_never_grow_without_bound():
         assert quoted[str(number)] == f'"{number}"'.encode()
         assert len(quoted) <= 3
     assert quoted["99"] is quoted["99"]
+
+
+@pytest.mark.parametrize("text", ["a\ud83e", "\udd86 and é"])
+def test_half_a_character_is_replaced_by_one_that_utf_8_can_encode(text):
+    assert "\ufffd" in to_json(text)
+    assert QuotedTexts()[text] == to_json(text).encode()
