@@ -5,22 +5,19 @@ The stream of Chat Completions leaves reasoning out by itself.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import attrs
 
 from harmony_stream.adapters.routing import CALLS, RouteKind, route
-from harmony_stream.support.closing import closing
 from harmony_stream.values.events import Event, Malformed, MessageStart
 from harmony_stream.values.header import USUAL_TYPES
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Callable
-
-    from harmony_stream.adapters import Chunk
+    from harmony_stream.adapters import Chunk, ResponseStream
+    from harmony_stream.adapters.options import Reason, Usage
+    from harmony_stream.adapters.sse import Framing
     from harmony_stream.values.header import Header
-
-_Thing = TypeVar("_Thing")
 
 _SHOWN = (RouteKind.TEXT, *CALLS)
 
@@ -86,20 +83,45 @@ class ResponseWithoutReasoning:
         if "output_index" in chunk:  # items do not overlap
             found["output_index"] -= len(self._hidden)
         if "response" in chunk:
-            output = [item for item in chunk["response"]["output"] if not _is_reasoning(item)]
-            found["response"] = {**chunk["response"], "output": output}
+            found["response"] = without_reasoning([chunk])
         return found
+
+
+def without_reasoning(chunks: list[Chunk]) -> Chunk:
+    """Return the response in the last of these chunks as the client sees it."""
+    response = chunks[-1]["response"]
+    output = [item for item in response["output"] if not _is_reasoning(item)]
+    return {**response, "output": output}
 
 
 def _is_reasoning(item: Chunk) -> bool:
     return item.get("type") == "reasoning"
 
 
-async def visible(
-    things: AsyncIterator[_Thing], show: Callable[[_Thing], Chunk | None]
-) -> AsyncGenerator[Chunk]:
-    """Yield the visible events or chunks, whose source is closed with the generator."""
-    async with closing(things):
-        async for thing in things:
-            if (chunk := show(thing)) is not None:
-                yield chunk
+class WriterWithoutReasoning:
+    """Writes the frames of a response for a client that may not see reasoning.
+
+    Each chunk is made, filtered and encoded, since numbers of chunks and items change. This takes
+    as long as it did before there were faster writers.
+    """
+
+    def __init__(self, stream: ResponseStream, framing: Framing) -> None:
+        self._stream = stream
+        self._framing = framing
+        self._filter = ResponseWithoutReasoning()
+
+    def feed(self, event: Event) -> bytes:
+        """Take one event and return the visible frames that follow from it."""
+        return self._encoded(self._stream.feed(event))
+
+    def finish(self, reason: Reason | None, usage: Usage | None) -> bytes:
+        """End the stream and return its last frames."""
+        return self._encoded(self._stream.finish(reason, usage))
+
+    def fail(self, message: str) -> bytes:
+        """End the stream with an error for the client."""
+        return self._encoded(self._stream.fail(message))
+
+    def _encoded(self, chunks: list[Chunk]) -> bytes:
+        shown = map(self._filter.shown, chunks)
+        return b"".join(self._framing.encode(chunk) for chunk in shown if chunk is not None)
