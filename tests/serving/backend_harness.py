@@ -83,10 +83,12 @@ class Backend:
 
 
 @contextlib.contextmanager
-def running(app):
-    """Serves the app; gives its address."""
+def running(app, buffer=None):
+    """Serves the app; gives its address. The buffer is that of the system, for each connection."""
     server = make_server(app)
     with socket.create_server(("127.0.0.1", 0), backlog=1000) as listening:
+        if buffer is not None:
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, buffer)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
         try:
@@ -123,6 +125,37 @@ def spoken(tokens, belongs):
     """The parser's own word: the text of all messages whose header passes."""
     events = iter_events(tokens)
     return "".join(e.text for e in events if isinstance(e, ContentDelta) and belongs(e.header))
+
+
+# -- With a bare socket --
+
+
+def chat_socket(url, buffer=None, **fields):
+    """A connection that has asked for a chat stream and has read nothing of it."""
+    host, _, port = url.removeprefix("http://").partition(":")
+    client = socket.socket()
+    client.settimeout(PATIENCE)
+    if buffer is not None:  # of the system, for bytes that nobody has read
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
+    client.connect((host, int(port)))
+    question = [{"role": "user", "content": "?"}]
+    body = json.dumps({"model": "any", "messages": question, "stream": True, **fields}).encode()
+    head = (
+        f"POST /v1/chat/completions HTTP/1.1\r\nHost: {host}\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    client.sendall(head.encode() + body)
+    return client
+
+
+def received(client, until=b"0\r\n\r\n"):
+    """All that comes until these bytes do; they end the body."""
+    found = b""
+    while until not in found:
+        data = client.recv(65536)
+        if not data:
+            raise ConnectionError(f"closed before {until!r}, after {found[-200:]!r}")
+        found += data
+    return found
 
 
 # -- Without a socket --
