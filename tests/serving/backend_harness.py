@@ -183,6 +183,33 @@ class Listening:
             self.is_closed = True
 
 
+class Connection:
+    """A connection of ASGI, whose client reads when it is allowed to."""
+
+    def __init__(self):
+        self.bodies = []
+        self.is_complete = False
+        self.reads = asyncio.Event()
+        self.reads.set()
+        self.gone = asyncio.Event()
+
+    async def receive(self):
+        await self.gone.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(self, message):
+        await self.reads.wait()
+        if message["type"] == "http.response.body":
+            self.bodies.append(message["body"])
+            self.is_complete = not message["more_body"]
+
+
+async def turns():
+    """Let everybody act who can."""
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
 def asked(app, method, path, body=None):
     """Status and body with which an app answers a request: as ASGI has it, in this thread."""
     path, _, query = path.partition("?")

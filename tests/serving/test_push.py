@@ -3,33 +3,13 @@
 import asyncio
 
 import pytest
+from backend_harness import Connection, turns
 from starlette.responses import Response
 
 from harmony_stream.adapters import sse
 from harmony_stream.serving import PushResponse
 
 LONG = 30.0
-
-
-class Connection:
-    """A connection of ASGI, whose client reads when it is allowed to."""
-
-    def __init__(self):
-        self.bodies = []
-        self.is_complete = False
-        self.reads = asyncio.Event()
-        self.reads.set()
-        self.gone = asyncio.Event()
-
-    async def receive(self):
-        await self.gone.wait()
-        return {"type": "http.disconnect"}
-
-    async def send(self, message):
-        await self.reads.wait()
-        if message["type"] == "http.response.body":
-            self.bodies.append(message["body"])
-            self.is_complete = not message["more_body"]
 
 
 class Pushing:
@@ -53,12 +33,6 @@ class Pushing:
         self.connection.gone.set()
         await self.task
         assert asyncio.all_tasks() == {asyncio.current_task()}
-
-
-async def turns():
-    """Let everybody act who can."""
-    for _ in range(10):
-        await asyncio.sleep(0)
 
 
 def pushed(**options):
