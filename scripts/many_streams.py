@@ -25,7 +25,7 @@ import attrs
 
 from harmony_stream import EventParser, Vocabulary, aiter_events
 from harmony_stream.adapters import ChatCompletionStream, sse
-from harmony_stream.serving import Prompt, Settings, create_app, make_server
+from harmony_stream.serving import Prompt, create_app, make_server
 
 STEPS_PER_SECOND = 50
 TEXT = (
@@ -249,14 +249,12 @@ def socket_streams(streams: int, count: int, way: str) -> Figures:
 
 
 async def _serve_sockets(listening: socket.socket, streams: int, count: int, way: str) -> float:
-    backend = _PushingBackend() if way == "pushed" else QueueEngine()
-    app = backend.app if isinstance(backend, _PushingBackend) else create_app(backend, Settings())
-    server = make_server(app)  # type: ignore[arg-type]
+    backend: Any = _PushingBackend() if way == "pushed" else QueueEngine()
+    server = make_server(backend if way == "pushed" else create_app(backend))
     serving = asyncio.create_task(server.serve(sockets=[listening]))
-    running: list[Any] = backend.streams if isinstance(backend, _PushingBackend) else backend.queues
-    while len(running) < streams:
+    while len(backend.queues) < streams:
         await asyncio.sleep(0.05)
-    step = backend.step if isinstance(backend, _PushingBackend) else _to_all(running)
+    step = backend.step if way == "pushed" else _to_all(backend.queues)
     figures = await Steps().run(count, streams, step)
     server.should_exit = True
     await serving
@@ -264,20 +262,20 @@ async def _serve_sockets(listening: socket.socket, streams: int, count: int, way
 
 
 class _PushingBackend:
-    """A route whose streams are written in the step."""
+    """An app whose streams are written in the step."""
 
     def __init__(self) -> None:
-        self.streams: list[Any] = []
+        self.queues: list[Any] = []
 
-    async def app(self, scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401
         from harmony_stream.serving import PushResponse
 
         response = PushResponse(sse.CHAT_COMPLETIONS.headers, lambda: None)
-        self.streams.append((EventParser().feed, writer().feed, response.write))
+        self.queues.append((EventParser().feed, writer().feed, response.write))
         await response(scope, receive, send)
 
     def step(self, number: int) -> None:
-        for feed, write, send in self.streams:
+        for feed, write, send in self.queues:
             for event in feed(TOKENS[number]):
                 send(write(event))
 
@@ -301,7 +299,8 @@ WAYS = (chained, chained_kept_alive, served, pushed, responses)
 
 def main() -> None:
     """Measure and print."""
-    numbers, names = [], []
+    numbers: list[str] = []
+    names: list[str] = []
     for argument in sys.argv[1:]:
         (numbers if argument.isdigit() else names).append(argument)
     streams, count = (int(n) for n in itertools.islice([*numbers, 10_000, 50], 2))

@@ -76,9 +76,6 @@ Its keys are `token`, `logprob`, `bytes` and `top_logprobs`.
 """
 
 
-# Bound here, since each access to an enum's member costs 20 ns, and each token needs one.
-_REASONING = RouteKind.REASONING
-
 # Text outside of messages is treated as text of the assistant without a channel.
 _BARE = Header(Role.ASSISTANT)
 
@@ -121,6 +118,24 @@ class ClientStream(ABC):
     def fail(self, message: str) -> list[Chunk]:
         """End the stream with an error for the client. After `finish` it returns `[]`."""
 
+    # -- For writers. A stream with choices replaces these. --
+
+    def _turn(self, choice: int) -> CompletionStream | None:
+        """Return the turn of a choice, or None if there is not one yet."""
+        return None
+
+    def _feed_choice(
+        self, choice: int, event: Event, logprobs: Sequence[LogProbability] | None
+    ) -> list[Chunk]:
+        _check_only_choice(choice)
+        return self.feed(event, logprobs=logprobs)
+
+    def _finish_choice(
+        self, choice: int, reason: Reason | None, usage: Usage | None
+    ) -> list[Chunk]:
+        _check_only_choice(choice)
+        return self.finish(reason, usage)
+
     def iterate(
         self,
         events: Iterable[Event],
@@ -156,6 +171,50 @@ class ClientStream(ABC):
                     yield chunk
         for chunk in self.finish(*ending()):
             yield chunk
+
+
+def _check_only_choice(choice: int) -> None:
+    if choice:
+        raise ValueError(
+            f"choice is {choice}, but this protocol has only choice 0; make a stream for each"
+        )
+
+
+@attrs.define
+class MessageState:
+    """State of the open message, or of the last one.
+
+    Attributes:
+        header: its header.
+        route: its route.
+        stop: the end of its tokens so far.
+        texts: its texts so far, or None if they are not needed when it ends.
+        has_logprobs: true if the chunks of its text may contain log probabilities.
+        separator: text that is sent with its first text; None after that.
+        is_reasoning: true if its tokens are reasoning.
+        reasoning_tokens: the number of such tokens so far.
+        is_open: true until it is closed. It stays open when the tokens end inside it, since only
+            `finish` knows if it was truncated.
+    """
+
+    header: Header
+    route: Route
+    stop: int = 0
+    texts: list[str] | None = None
+    has_logprobs: bool = False
+    separator: str | None = ""
+    reasoning_tokens: int = 0
+    is_open: bool = True
+    is_reasoning: bool = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        # Read for each token, and each access to an enum's member costs 20 ns.
+        self.is_reasoning = self.route.kind is RouteKind.REASONING
+
+    @property
+    def text(self) -> str:
+        """The texts that are kept, joined."""
+        return "".join(self.texts or ())
 
 
 @attrs.define
@@ -226,19 +285,19 @@ class CompletionStream(ClientStream):
         self._show_problems = show_problems
         self._choice = 0
         self._is_begun = self._is_finished = False
-        # The open message. It stays open when the tokens end inside it, since only `finish` knows
-        # if it was truncated. Its text is kept only if it is needed when it ends.
-        self._route: Route | None = None
-        self._header = _BARE
-        self._stop = 0
-        self._keeps_text = False
-        self._texts: list[str] = []
+        # True if each chunk contains `sequence_number`. Not of the class: reads cost 40 ns there.
+        self._is_numbered = False
+        self._sequence_number = 0
+        self._message = MessageState(_BARE, Route(RouteKind.HIDDEN), is_open=False)
         # Text outside of messages is held until the next message, whose header may contain it.
         self._held: list[_Stray] = []
         self._is_cut_in_header = False
         self._reasoning_tokens = 0
         self._complete_calls = 0
         self._reply = _Reply()
+
+    def _turn(self, choice: int) -> CompletionStream | None:
+        return None if choice else self
 
     # -- The ways in --
 
@@ -256,8 +315,8 @@ class CompletionStream(ClientStream):
             ValueError: if called after `finish` or `fail`, or if the start of the event's message
                 is missing.
         """
-        if self._route is not None and isinstance(event, ContentDelta):
-            return self._delta(self._route, event, logprobs)
+        if self._message.is_open and isinstance(event, ContentDelta):
+            return self._delta(event, logprobs)
         chunks = self._opening()
         if self._reply.is_over:
             self._reply.pass_over(event)
@@ -266,8 +325,8 @@ class CompletionStream(ClientStream):
             return chunks + self._message_start(event)
         if isinstance(event, Malformed):
             return chunks + self._fault(event, logprobs)
-        if self._route is not None and isinstance(event, MessageEnd):
-            return chunks + self._message_end(self._route, event)
+        if self._message.is_open and isinstance(event, MessageEnd):
+            return chunks + self._message_end(event)
         raise ValueError(f"{event!r} without the start of its message")
 
     def finish(self, reason: Reason | None = None, usage: Usage | None = None) -> list[Chunk]:
@@ -288,7 +347,7 @@ class CompletionStream(ClientStream):
             return []
         chunks = self._opening()
         if reason is None:
-            is_cut = self._route is not None or self._is_cut_in_header
+            is_cut = self._message.is_open or self._is_cut_in_header
             reason = "length" if is_cut else "stop"
         chunks += self._wind_up(reason)
         if reason != "length" or self._reply.rest is not None:
@@ -367,16 +426,16 @@ class CompletionStream(ClientStream):
         self._enter(_BARE, found, fault.stop)
         chunks = self._start(found)
         delta = ContentDelta(_BARE, 0, stray.text, fault.start, fault.stop)
-        chunks += self._delta(found, delta, stray.logprobs)
-        return chunks + self._close_message(found, True)
+        chunks += self._delta(delta, stray.logprobs)
+        return chunks + self._close_message(True)
 
     def _enter(self, header: Header, found: Route, stop: int) -> None:
-        self._header, self._route, self._stop = header, found, stop
-        self._texts, self._keeps_text = [], self._keeps(found)
+        texts: list[str] | None = [] if self._keeps(found) else None
+        self._message = MessageState(header, found, stop, texts, self._has_logprobs(found))
 
     def _reports_on(self, found: Route, event: MessageStart, is_mended: bool) -> list[Chunk]:
         """Report the problems with the destination of a message."""
-        header, span = self._header, (event.start, event.stop)
+        header, span = self._message.header, (event.start, event.stop)
         chunks = []
         if is_unlabelled(header):
             kind = "without_channel" if header.channel is None else "unknown_channel"
@@ -391,27 +450,37 @@ class CompletionStream(ClientStream):
             chunks += self._report("hidden_call", *span)
         return chunks
 
-    def _delta(
-        self, route: Route, event: ContentDelta, logprobs: Sequence[LogProbability] | None
-    ) -> list[Chunk]:
-        self._stop = event.stop
-        if route.kind is _REASONING:
-            self._reasoning_tokens += event.stop - event.start
-        if self._keeps_text:
-            self._texts.append(event.text)
-        entries = None if logprobs is None else logprobs[event.start : event.stop]
-        return self._text(route, event.text, entries)
+    def _delta(self, event: ContentDelta, logprobs: Sequence[LogProbability] | None) -> list[Chunk]:
+        # A writer does this too, for each token, without the chunk: change both.
+        message, text, entries = self._message, event.text, None
+        message.stop = event.stop
+        if message.is_reasoning:
+            message.reasoning_tokens += event.stop - event.start
+        if message.texts is not None:
+            message.texts.append(text)
+        if message.separator is not None:
+            text, message.separator = message.separator + text, None
+        if logprobs is not None and message.has_logprobs:
+            entries = [finite(entry) for entry in logprobs[event.start : event.stop]]
+            self._keep_logprobs(entries)
+        chunk = self._delta_chunk(text, entries)
+        if chunk is None:
+            return []
+        if self._is_numbered:
+            self._sequence_number += 1
+        return [chunk]
 
-    def _message_end(self, route: Route, event: MessageEnd) -> list[Chunk]:
-        self._stop = event.stop
+    def _message_end(self, event: MessageEnd) -> list[Chunk]:
+        message = self._message
+        message.stop = event.stop
         if event.end is EndKind.TRUNCATED:
             return []
         self._reply.is_over = event.end.ends_answer and self._reply.has_begun
-        return self._close_message(route, event.complete or route.kind not in CALLS)
+        return self._close_message(event.complete or message.route.kind not in CALLS)
 
     def _fault(self, event: Malformed, logprobs: Sequence[LogProbability] | None) -> list[Chunk]:
         kind = event.kind
-        if kind is FaultKind.TRUNCATED_IN_HEADER and self._route is None:
+        if kind is FaultKind.TRUNCATED_IN_HEADER and not self._message.is_open:
             self._is_cut_in_header = True
         chunks = self._tell(
             Problem(kind.value, str(event.error), event.start, event.stop, event.text, self._choice)
@@ -422,32 +491,35 @@ class CompletionStream(ClientStream):
         return chunks + self._close_open_message("stop")
 
     def _close_open_message(self, reason: Reason) -> list[Chunk]:
-        route = self._route
-        if route is None:
+        message = self._message
+        if not message.is_open:
             return []
-        is_call = route.kind in CALLS
-        return self._close_message(route, reason == "tool_calls" if is_call else reason != "length")
+        is_call = message.route.kind in CALLS
+        return self._close_message(reason == "tool_calls" if is_call else reason != "length")
 
-    def _close_message(self, route: Route, is_complete: bool) -> list[Chunk]:
-        self._route = None
+    def _close_message(self, is_complete: bool) -> list[Chunk]:
+        message = self._message
+        message.is_open = False
+        self._reasoning_tokens += message.reasoning_tokens
+        route = message.route
         if route.kind not in CALLS:
             return self._end(route, is_complete)
         if not is_complete:
             end = self._end(route, is_complete)
-            return end + self._report("incomplete_call", self._stop, self._stop)
+            return end + self._report("incomplete_call", message.stop, message.stop)
         self._complete_calls += self._is_for_client(route)
-        return self._close_complete_call(route)
+        return self._close_complete_call(message)
 
-    def _close_complete_call(self, route: Route) -> list[Chunk]:
-        arguments = "".join(self._texts)
+    def _close_complete_call(self, message: MessageState) -> list[Chunk]:
+        arguments, end = message.text, message.stop
         chunks = []
-        if lack_arguments(route, self._header, arguments):
+        if lack_arguments(message.route, message.header, arguments):
             # JSON is expected, and client libraries fail on an empty text.
-            self._texts.append(NO_ARGUMENTS)
-            chunks += self._text(route, NO_ARGUMENTS, None)
-        chunks += self._end(route, True)
-        if lack_json(self._header, arguments, self._tools):
-            chunks += self._report(ARGUMENTS_NOT_JSON, self._stop, self._stop)
+            empty = ContentDelta(message.header, 0, NO_ARGUMENTS, end, end)
+            chunks += self._delta(empty, None)
+        chunks += self._end(message.route, True)
+        if lack_json(message.header, arguments, self._tools):
+            chunks += self._report(ARGUMENTS_NOT_JSON, end, end)
         return chunks
 
     def _reasoning_tokens_of(self, usage: Usage) -> int:
@@ -457,7 +529,7 @@ class CompletionStream(ClientStream):
     # -- Problems --
 
     def _report(self, kind: str, start: int, stop: int, **words: str) -> list[Chunk]:
-        sentence = sentence_of(kind, self._header, start, stop, **words)
+        sentence = sentence_of(kind, self._message.header, start, stop, **words)
         return self._tell(Problem(kind, sentence, start, stop, choice=self._choice))
 
     def _tell(self, problem: Problem) -> list[Chunk]:
@@ -481,6 +553,13 @@ class CompletionStream(ClientStream):
         """Return whether the text of such a message is needed when it ends."""
         return route.kind in CALLS
 
+    def _has_logprobs(self, route: Route) -> bool:
+        """Return whether the chunks of such a message's text may contain log probabilities."""
+        return False
+
+    def _keep_logprobs(self, entries: list[Chunk]) -> None:
+        """Keep the log probabilities of a text if they are needed when the message ends."""
+
     @abstractmethod
     def _begin(self) -> list[Chunk]:
         """Return the chunks that open the stream."""
@@ -490,10 +569,12 @@ class CompletionStream(ClientStream):
         """Return the chunks that open a message."""
 
     @abstractmethod
-    def _text(
-        self, route: Route, text: str, logprobs: Sequence[LogProbability] | None
-    ) -> list[Chunk]:
-        """Return the chunks of more text of the message."""
+    def _delta_chunk(self, text: str, logprobs: list[Chunk] | None = None) -> Chunk | None:
+        """Return the chunk of more text of the open message, or None if it is hidden.
+
+        It changes nothing. Between two events that are not text, chunks without log probabilities
+        differ only in the text and the sequence number, so a writer serialises one for all.
+        """
 
     @abstractmethod
     def _end(self, route: Route, is_complete: bool) -> list[Chunk]:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, ClassVar, Unpack
 
 import attrs
 
-from harmony_stream.adapters.base import Chunk, CompletionStream, LogProbability
+from harmony_stream.adapters.base import Chunk, CompletionStream
 from harmony_stream.adapters.routing import CALLS, Route, RouteKind
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from harmony_stream.adapters.options import StreamOptions, Usage
 
@@ -73,27 +73,25 @@ class BlockStream(CompletionStream):
             named = self._tool(route)
         return [{**start, **self._identity, **named} for start in block.starts]
 
-    def _text(
-        self, route: Route, text: str, logprobs: Sequence[LogProbability] | None
-    ) -> list[Chunk]:
+    def _delta_chunk(self, text: str, logprobs: list[Chunk] | None = None) -> Chunk | None:
         block = self._block
         if block is None:
-            return []
-        return [{"type": block.delta, **self._identity, block.delta_key: text}]
+            return None
+        return {"type": block.delta, **self._identity, block.delta_key: text}
 
     def _end(self, route: Route, is_complete: bool) -> list[Chunk]:
         if route.kind in CALLS:
-            return self._call_end(route, "".join(self._texts), is_complete)
+            return self._call_end(route, self._message.text, is_complete)
         if route.kind is RouteKind.RESULT:
             return self._answer(route)
         block = self._block
         return [{"type": end, **self._identity} for end in block.ends] if block else []
 
     def _answer(self, route: Route) -> list[Chunk]:
-        calls = self._unanswered.get(route.name)
+        calls, message = self._unanswered.get(route.name), self._message
         if not calls:
-            return self._report("unanswered_result", self._stop, self._stop)
-        return self._result(calls.pop(0), "".join(self._texts))
+            return self._report("unanswered_result", message.stop, message.stop)
+        return self._result(calls.pop(0), message.text)
 
     @staticmethod
     @abstractmethod

@@ -16,7 +16,6 @@ from harmony_stream.adapters.base import (
     CompletionStream,
     LogProbability,
     events_of,
-    finite,
 )
 from harmony_stream.adapters.options import Reason, StreamOptions, Usage, check_reason, random_id
 from harmony_stream.adapters.routing import Route, RouteKind
@@ -158,9 +157,22 @@ class ChatCompletionStream(ClientStream):
             return []
         chunks = [] if self._choices else self._open(0)
         for turn in self._choices.values():
-            chunks += turn._report_rest()
+            chunks += turn._give_up()
         self._is_finished = True
         return chunks + self._choices[0]._failure(message)
+
+    def _turn(self, choice: int) -> CompletionStream | None:
+        return self._choices.get(choice)
+
+    def _feed_choice(
+        self, choice: int, event: Event, logprobs: Sequence[LogProbability] | None
+    ) -> list[Chunk]:
+        return self.feed(event, choice=choice, logprobs=logprobs)
+
+    def _finish_choice(
+        self, choice: int, reason: Reason | None, usage: Usage | None
+    ) -> list[Chunk]:
+        return self.finish(reason, usage, choice=choice)
 
     def _open(self, choice: int) -> list[Chunk]:
         """Open a choice and all before it, since clients take the first to arrive for choice 0."""
@@ -213,7 +225,6 @@ class _Choice(CompletionStream):
         self._heard: set[RouteKind] = set()
         # Of the open message.
         self._text_keys: tuple[str, ...] = ()
-        self._has_no_text = True
         self._is_call = False
 
     def _chunk(self, delta: Chunk, finish_reason: str | None = None) -> Chunk:
@@ -226,15 +237,21 @@ class _Choice(CompletionStream):
     def _is_for_client(self, route: Route) -> bool:
         return route.kind in (RouteKind.FUNCTION, RouteKind.SERVER_TOOL)
 
+    def _give_up(self) -> list[Chunk]:
+        """End the choice where it is and return its last reports."""
+        self._is_finished, self._message.is_open = True, False
+        return self._report_rest()
+
     def _begin(self) -> list[Chunk]:
         return [self._chunk(dict(_FIRST_DELTA))]
 
     def _start(self, route: Route) -> list[Chunk]:
-        # Decided once for each message, since `_text` is called for each token.
+        # Decided once for each message, since `_delta_chunk` is called for each token.
         self._text_keys = {RouteKind.TEXT: ("content",), RouteKind.REASONING: self._keys}.get(
             route.kind, ()
         )
-        self._has_no_text = True
+        if route.kind in self._heard:
+            self._message.separator = self._separator
         self._is_call = self._is_for_client(route)
         if not self._is_call:
             return []
@@ -246,32 +263,26 @@ class _Choice(CompletionStream):
         }
         return [self._chunk({"tool_calls": [call]})]
 
-    def _text(
-        self, route: Route, text: str, logprobs: Sequence[LogProbability] | None
-    ) -> list[Chunk]:
+    def _has_logprobs(self, route: Route) -> bool:
+        return route.kind is RouteKind.TEXT
+
+    def _delta_chunk(self, text: str, logprobs: list[Chunk] | None = None) -> Chunk | None:
         if self._text_keys:
-            if self._has_no_text:
-                text = self._separated(route.kind, text)
             delta: Chunk = dict.fromkeys(self._text_keys, text)
         elif self._is_call:
             delta = {"tool_calls": [{"index": self._calls, "function": {"arguments": text}}]}
         else:
-            return []
+            return None
         # As `_chunk` makes it, without the call.
         choice: Chunk = {"index": self._choice, "delta": delta, "finish_reason": None}
-        if logprobs is not None and route.kind is RouteKind.TEXT:
-            entries = [finite(entry) for entry in logprobs]
-            choice["logprobs"] = {"content": entries, "refusal": None}
-        return [{**self._envelope, "choices": [choice]}]
-
-    def _separated(self, kind: RouteKind, text: str) -> str:
-        """Return the first text of a message, separated from earlier text of this kind."""
-        self._has_no_text = False
-        separator = self._separator if kind in self._heard else ""
-        self._heard.add(kind)
-        return separator + text
+        if logprobs is not None:
+            choice["logprobs"] = {"content": logprobs, "refusal": None}
+        return {**self._envelope, "choices": [choice]}
 
     def _end(self, route: Route, is_complete: bool) -> list[Chunk]:
+        has_text = self._message.separator is None
+        if self._text_keys and has_text:
+            self._heard.add(route.kind)
         self._calls += self._is_call
         return []
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import attrs
 
-from harmony_stream.adapters.base import Chunk, CompletionStream, LogProbability, events_of, finite
+from harmony_stream.adapters.base import Chunk, CompletionStream, LogProbability, events_of
 from harmony_stream.adapters.routing import Route, RouteKind
 from harmony_stream.support.json_text import parse_json
 
@@ -181,7 +181,7 @@ class ResponseStream(CompletionStream):
         **options: Unpack[StreamOptions],
     ) -> None:
         super().__init__(hide_reasoning=hide_reasoning, **options)
-        self._sequence_number = 0
+        self._is_numbered = True
         self._response: Chunk = {
             "id": self._new_id("resp_"),
             "created_at": self._clock(),
@@ -266,7 +266,7 @@ class ResponseStream(CompletionStream):
         """Return the fields of the item that the header gives."""
         match route.kind:
             case RouteKind.TEXT:
-                is_preamble = self._header.channel == "commentary"
+                is_preamble = self._message.header.channel == "commentary"
                 return {"phase": "commentary" if is_preamble else "final_answer"}
             case RouteKind.FUNCTION:
                 return {"call_id": self._new_id("call_"), "name": route.name}
@@ -286,26 +286,31 @@ class ResponseStream(CompletionStream):
             events.append(self._event("response.content_part.added", **self._place, part=part))
         return events
 
-    def _text(
-        self, route: Route, text: str, logprobs: Sequence[LogProbability] | None
-    ) -> list[Chunk]:
+    def _has_logprobs(self, route: Route) -> bool:
+        return route.kind is RouteKind.TEXT
+
+    def _keep_logprobs(self, entries: list[Chunk]) -> None:
+        self._logprobs += entries
+
+    def _delta_chunk(self, text: str, logprobs: list[Chunk] | None = None) -> Chunk | None:
         shape = self._shape
-        if shape is None:
-            return []
-        if not shape.delta:
-            return []
-        event = self._event(shape.delta, **self._place, delta=text)
-        if route.kind is RouteKind.TEXT:
-            entries = [finite(entry) for entry in logprobs or ()]
-            self._logprobs += entries
-            event["logprobs"] = _without_bytes(entries)
-        return [event]
+        if shape is None or not shape.delta:
+            return None
+        event = {
+            "type": shape.delta,
+            "sequence_number": self._sequence_number,
+            **self._place,
+            "delta": text,
+        }
+        if self._message.has_logprobs:
+            event["logprobs"] = _without_bytes(logprobs or ())
+        return event
 
     def _end(self, route: Route, is_complete: bool) -> list[Chunk]:
         shape = self._shape
         if shape is None:
             return []
-        events = self._fill(shape, route, "".join(self._texts))
+        events = self._fill(shape, route, self._message.text)
         if is_complete:
             events += [self._event(kind, **self._place) for kind in shape.closing]
         self._item["status"] = "completed" if is_complete else shape.cut

@@ -3,8 +3,6 @@ r"""Server-Sent Events: client streams as bytes, and such bytes read back.
 Source: the WHATWG HTML standard, "Server-sent events", and its use in each protocol. Chat
 Completions and UI messages end with `[DONE]`, Responses name each event, AG-UI does neither.
 
-Some readers treat U+2028, U+2029 and U+0085 as ends of lines, so JSON is written without them.
-
 >>> CHAT_COMPLETIONS.encode({"id": "chatcmpl-1"})
 b'data: {"id":"chatcmpl-1"}\n\n'
 """
@@ -12,11 +10,11 @@ b'data: {"id":"chatcmpl-1"}\n\n'
 from __future__ import annotations
 
 import json
-import re
 from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from harmony_stream.adapters.json_line import to_json as to_json  # public here
 from harmony_stream.adapters.writer import Writer
 from harmony_stream.support.closing import closing
 from harmony_stream.support.event_stream import FrameReader
@@ -26,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import (
         AsyncIterable,
         AsyncIterator,
-        Callable,
         Iterable,
         Iterator,
         Mapping,
@@ -46,57 +43,6 @@ HEADERS = {
     "X-Accel-Buffering": "no",
 }
 """HTTP headers of such a stream, so that neither caches nor proxies hold it back."""
-
-_ENCODER = json.JSONEncoder(
-    ensure_ascii=False, separators=(",", ":"), allow_nan=False, check_circular=False
-)
-
-
-def _make_encode() -> Callable[[object], str]:
-    """Return the C part of the encoder, made once, which takes 2.1 us for a chunk.
-
-    `JSONEncoder.encode` makes it again for each value and takes 3.7 us. It is the fallback if there
-    is no C part or its signature differs.
-    """
-    try:
-        encode = json.encoder.c_make_encoder(  # type: ignore[attr-defined]
-            None,
-            _ENCODER.default,
-            json.encoder.encode_basestring,
-            None,
-            _ENCODER.key_separator,
-            _ENCODER.item_separator,
-            _ENCODER.sort_keys,
-            _ENCODER.skipkeys,
-            _ENCODER.allow_nan,
-        )
-    except TypeError:
-        return _ENCODER.encode
-    return lambda value: "".join(encode(value, 0))
-
-
-_encode = _make_encode()
-
-# Ends of lines to some readers, and surrogates, which UTF-8 cannot encode.
-_UNSAFE = re.compile("[\x85\u2028\u2029\ud800-\udfff]")
-
-
-def to_json(value: object) -> str:
-    r"""Return one line of JSON that every reader treats as one line.
-
-    Raises:
-        ValueError: if a number is not valid in JSON, such as infinity.
-
-    >>> to_json({"text": "a\u2028b", "word": "été"})
-    '{"text":"a\\u2028b","word":"été"}'
-    """
-    text = _encode(value)
-    return text if text.isascii() else _UNSAFE.sub(_safe, text)
-
-
-def _safe(found: re.Match[str]) -> str:
-    character = found[0]
-    return "\ufffd" if "\ud800" <= character <= "\udfff" else f"\\u{ord(character):04x}"
 
 
 @attrs.frozen

@@ -226,6 +226,47 @@ def test_a_call_that_a_protocol_has_no_place_for_is_hidden_and_reported():
     assert (found.calls, problems) == ([], ["hidden_call"])
 
 
+# -- For writers: test_writer.py compares all of their bytes --
+
+
+@each_stream
+def test_a_writer_makes_one_chunk_for_all_texts_of_a_message(stream_of, heard):
+    stream, alike = (stream_of(ids=counted_ids(), clock=lambda: 1) for _ in range(2))
+    start, text, *_ = events_of(ANSWER)
+    assert stream._feed_choice(0, start, None) == alike.feed(start)
+    turn = stream._turn(0)
+    assert turn._delta_chunk("Four") == turn._delta_chunk("Four")
+    assert [turn._delta_chunk("Four")] == alike.feed(text)
+    assert stream._turn(1) is None
+    assert stream._finish_choice(0, "stop", None)
+
+
+@pytest.mark.parametrize("stream_of", [STREAMS[name][0] for name in [*STREAMS][1:]])
+def test_a_protocol_without_choices_has_only_the_first(stream_of):
+    sentence = "choice is 2, but this protocol has only choice 0; make a stream for each"
+    with pytest.raises(ValueError, match=sentence):
+        stream_of()._feed_choice(2, events_of(ANSWER)[0], None)
+    with pytest.raises(ValueError, match=sentence):
+        stream_of()._finish_choice(2, None, None)
+
+
+def test_a_stream_of_ones_own_needs_no_more_than_three_methods():
+    class Silent(base.ClientStream):
+        def feed(self, event, *, logprobs=None):
+            return [{}]
+
+        def finish(self, reason=None, usage=None):
+            return []
+
+        def fail(self, message):
+            return []
+
+    stream = Silent()
+    assert stream._turn(0) is None
+    assert stream._feed_choice(0, events_of(ANSWER)[0], None) == [{}]
+    assert stream._finish_choice(0, None, None) == stream.fail("") == []
+
+
 def test_a_completion_has_the_events_of_its_turn():
     completion = parse(tokens_of(TURN))
     assert base.events_of(completion) == completion.events

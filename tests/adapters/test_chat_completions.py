@@ -424,6 +424,19 @@ def test_choices_count_from_0():
         stream_of().feed(events_of(ANSWER)[0], choice=-1)
 
 
+def test_a_writer_gives_each_choice_its_frames():
+    writer = sse.CHAT_COMPLETIONS.writer(stream_of())
+    start, text, *_ = events_of("<|channel|>final<|message|>Four.<|return|>")
+    for choice in (1, 0):
+        writer.feed(start, choice=choice)
+        assert f'"index":{choice},"delta":{{"content":"Four"}}'.encode() in writer.feed(
+            text, choice=choice
+        )
+    assert b'"finish_reason":"length"' in writer.finish("length", choice=1)
+    assert b"DONE" not in writer.finish(choice=0)
+    assert writer.finish() == b"data: [DONE]\n\n"
+
+
 # -- The end --
 
 
@@ -437,6 +450,16 @@ def test_after_the_end_there_is_nothing_more():
     for choice in (0, 1):
         with pytest.raises(ValueError, match="the stream is finished"):
             stream.feed(events[1], choice=choice)
+
+
+@pytest.mark.parametrize("choice", [0, 1])
+def test_after_a_failure_an_open_message_takes_no_more_text(choice):
+    stream = stream_of()
+    start, text, *_ = events_of(ANSWER)
+    stream.feed(start, choice=choice)
+    stream.fail("the engine died")
+    with pytest.raises(ValueError, match="the stream is finished"):
+        stream.feed(text, choice=choice)
 
 
 @pytest.mark.parametrize("number", [1, -1])

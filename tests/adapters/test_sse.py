@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import examples
 
-from harmony_stream.adapters import sse
+from harmony_stream.adapters import ClientStream, sse
 from harmony_stream.adapters.sse import Decoder, ServerSentEvent
 
 FRAMINGS = {
@@ -27,59 +27,25 @@ def test_each_protocol_has_its_frames_and_its_end(framing, frame, end):
     assert b"".join(framing.frames([{"type": "a"}, {"type": "a"}])) == frame + frame + end
 
 
+@pytest.mark.parametrize(("framing", "frame", "end"), FRAMINGS.values(), ids=list(FRAMINGS))
+def test_a_writer_has_the_frames_and_the_end_of_its_protocol(framing, frame, end):
+    class Finished(ClientStream):
+        feed = fail = None
+
+        def finish(self, reason=None, usage=None):
+            return [{"type": "a"}]
+
+    assert framing.writer(Finished()).finish() == frame + end
+
+
 def test_the_headers_keep_caches_and_proxies_from_holding_the_stream_back():
     assert sse.CHAT_COMPLETIONS.headers == sse.HEADERS
     assert sse.HEADERS["Content-Type"] == "text/event-stream; charset=utf-8"
     assert sse.UI_MESSAGES.headers["x-vercel-ai-ui-message-stream"] == "v1"
 
 
-# -- JSON --
-
-json_values = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
-    max_leaves=8,
-)
-
-
-@given(json_values)
-@examples(200)
-def test_json_is_one_line_to_every_reader_and_says_the_same(value):
-    text = sse.to_json(value)
-    assert len(text.splitlines()) == 1
-    assert json.loads(text) == value
-    text.encode()
-
-
-@pytest.mark.parametrize(
-    "text", ["a\u2028b", "a\u2029b", "a\x85b", "a\r\n\x0b\x0c\x1cb", "日本 🦆"]
-)
-def test_what_some_readers_take_for_the_end_of_a_line_is_escaped(text):
-    assert sse.to_json(text).splitlines() == [sse.to_json(text)]
-    assert json.loads(sse.to_json(text)) == text
-
-
 def test_half_a_character_is_replaced():
     assert json.loads(sse.CHAT_COMPLETIONS.encode({"text": "a\ud83e"})[6:]) == {"text": "a\ufffd"}
-
-
-@pytest.mark.parametrize("number", [float("nan"), float("inf")])
-def test_a_number_that_json_does_not_know_is_refused(number):
-    with pytest.raises(ValueError, match="not JSON compliant"):
-        sse.to_json({"logprob": number})
-
-
-@pytest.mark.parametrize("maker", [None, lambda one_argument: None, json.encoder.c_make_encoder])
-def test_json_is_the_same_where_python_has_no_such_encoder_in_c(maker, monkeypatch):
-    monkeypatch.setattr(json.encoder, "c_make_encoder", maker)
-    encode = sse._make_encode()
-    monkeypatch.undo()
-    value = {"text": "é\n", "numbers": [1, 0.5, None, True]}
-    assert encode(value) == '{"text":"é\\n","numbers":[1,0.5,null,true]}'
 
 
 # -- Decoding --
