@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import itertools
 import json
 import multiprocessing
 import os
@@ -303,7 +302,8 @@ def main() -> None:
     names: list[str] = []
     for argument in sys.argv[1:]:
         (numbers if argument.isdigit() else names).append(argument)
-    streams, count = (int(n) for n in itertools.islice([*numbers, 10_000, 50], 2))
+    streams = int(numbers[0]) if numbers else 10_000
+    count = int(numbers[1]) if len(numbers) > 1 else 50
     measured = {"alone": alone(1, len(TOKENS)), "alone, as many tokens": alone(streams, count)}
     for way in WAYS:
         if not names or way.__name__ in names:
