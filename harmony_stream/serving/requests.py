@@ -26,7 +26,7 @@ from harmony_stream.adapters.conversations import (
 )
 from harmony_stream.adapters.conversations.fields import Field
 from harmony_stream.serving.errors import RequestError
-from harmony_stream.serving.hiding import WriterWithoutReasoning, without_reasoning
+from harmony_stream.serving.hiding import SameIds, WriterWithoutReasoning, without_reasoning
 from harmony_stream.serving.store import StoredResponseStream
 from harmony_stream.support.json_text import parse_json
 
@@ -162,12 +162,10 @@ def responses_request(body: Mapping[str, Any], settings: Settings, store: Respon
     model = _field(body, "model").text()
     tools = [tool["name"] for tool in body.get("tools") or () if tool["type"] == "function"]
     fields = {key: body[key] for key in _REPEATED if body.get(key) is not None}
-    stream = StoredResponseStream(model, fields=fields, **_options(settings, tools))
+    options = {"fields": fields, **_options(settings, tools)}
+    stream, writer = _response_stream(model, settings, options)
     if _flag(_field(body, "store"), default=True):
         stream.store_in(store, items)
-    writer: EventWriter = sse.RESPONSES.writer(stream)
-    if settings.hides_reasoning:
-        writer = WriterWithoutReasoning(stream, sse.RESPONSES)
     return Asked(
         model,
         conversation,
@@ -178,6 +176,19 @@ def responses_request(body: Mapping[str, Any], settings: Settings, store: Respon
         _count(body, "max_output_tokens"),
         _flag(_field(body, "stream")),
     )
+
+
+def _response_stream(
+    model: str, settings: Settings, options: dict[str, Any]
+) -> tuple[StoredResponseStream, EventWriter]:
+    if not settings.hides_reasoning:
+        stream = StoredResponseStream(model, **options)
+        return stream, sse.RESPONSES.writer(stream)
+    ids = SameIds(settings.ids)
+    quiet = {**options, "on_problem": None}  # the other stream reports
+    shown = ResponseStream(model, hide_reasoning=True, **{**quiet, "ids": ids.first})
+    stream = StoredResponseStream(model, **{**options, "ids": ids.second})
+    return stream, WriterWithoutReasoning(*map(sse.RESPONSES.writer, (shown, stream)))
 
 
 def _response(chunks: list[Chunk]) -> Chunk:
