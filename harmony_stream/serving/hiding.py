@@ -96,8 +96,9 @@ class WriterWithoutReasoning:
 
     def finish(self, reason: Reason | None, usage: Usage | None) -> bytes:
         """End the stream and return its last frames."""
+        frames = self._shown.finish(reason, usage)  # first, as in `feed`: both may need ids
         self._whole.finish(reason, usage)
-        return self._shown.finish(reason, usage)
+        return frames
 
     def fail(self, message: str) -> bytes:
         """End the stream with an error for the client."""
