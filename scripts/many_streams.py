@@ -4,7 +4,7 @@
 
 An engine steps 50 times a second and samples one token for each stream. A way is `alone` (one
 stream, without a loop) or a function below. Delays are from the time at which a step was due until
-the bytes of a stream were sent. Compare only figures of one run: other work on the machine counts.
+the bytes of a stream were sent; in overload they are too low. Compare only figures of one run: other work on the machine counts.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import os
 import socket
 import sys
 import time
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
@@ -27,6 +28,7 @@ from harmony_stream.adapters import ChatCompletionStream, sse
 from harmony_stream.serving import Prompt, create_app, make_server
 
 STEPS_PER_SECOND = 50
+WARM_UP = 10  # steps that do not count: a header costs more than a token of text
 TEXT = (
     "<|channel|>analysis<|message|>" + "The user asks for the tide; the table says it. " * 40,
     "<|end|><|start|>assistant<|channel|>final<|message|>",
@@ -67,20 +69,30 @@ class Steps:
 
     async def run(self, count: int, streams: int, step: Callable[[int], None]) -> Figures:
         """Call `step` in time with the number of each step, and return the figures."""
-        await asyncio.sleep(0.1)
+        for number in range(WARM_UP):
+            step(number)
+            await self._settle()
         gc.collect()
         gc.freeze()
         self.delays.clear()
         begun, cpu = time.perf_counter(), time.process_time()
         for number in range(count):
-            self.due = begun + number / STEPS_PER_SECOND
-            await asyncio.sleep(max(0.0, self.due - time.perf_counter()))
-            step(number)
-        await asyncio.sleep(0)  # all streams act on the last step
-        await asyncio.sleep(0)
+            due = begun + number / STEPS_PER_SECOND
+            await asyncio.sleep(max(0.0, due - time.perf_counter()))
+            self.due = due  # what was still waiting is counted from this step, and so looks faster
+            step(WARM_UP + number)
+        await self._settle()
         cpu = time.process_time() - cpu
         gc.unfreeze()
         return Figures(cpu / count / streams * 1e6, list(self.delays))
+
+    async def _settle(self) -> None:
+        """Wait until all streams have acted on all tokens."""
+        seen = -1
+        while seen != len(self.delays):
+            seen = len(self.delays)
+            for _ in range(10):
+                await asyncio.sleep(0)
 
 
 def writer() -> Any:  # noqa: ANN401
@@ -90,13 +102,17 @@ def writer() -> Any:  # noqa: ANN401
 
 def alone(streams: int, count: int) -> Figures:
     """Write streams one after the other, with the same numbers of tokens, without a loop."""
-    cpu = time.process_time()
+    cpu = 0.0
     for _ in range(streams):
         feed, write = EventParser().feed, writer().feed
-        for token in TOKENS[:count]:
+        for token in TOKENS[:WARM_UP]:
+            deque(map(write, feed(token)), maxlen=0)
+        begun = time.process_time()
+        for token in TOKENS[WARM_UP : WARM_UP + count]:
             for event in feed(token):
                 write(event)
-    return Figures((time.process_time() - cpu) / count / streams * 1e6)
+        cpu += time.process_time() - begun
+    return Figures(cpu / count / streams * 1e6)
 
 
 async def pushed(streams: int, count: int) -> Figures:
@@ -304,7 +320,7 @@ def main() -> None:
         (numbers if argument.isdigit() else names).append(argument)
     streams = int(numbers[0]) if numbers else 10_000
     count = int(numbers[1]) if len(numbers) > 1 else 50
-    measured = {"alone": alone(1, len(TOKENS)), "alone, as many tokens": alone(streams, count)}
+    measured = {"alone": alone(streams, count)}
     for way in WAYS:
         if not names or way.__name__ in names:
             measured[way.__name__] = asyncio.run(way(streams, count))
