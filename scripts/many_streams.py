@@ -4,7 +4,8 @@
 
 An engine steps 50 times a second and samples one token for each stream. A way is `alone` (one
 stream, without a loop) or a function below. Delays are from the time at which a step was due until
-the bytes of a stream were sent; in overload they are too low. Compare only figures of one run: other work on the machine counts.
+the bytes of a stream were sent; in overload they are too low. Compare only figures of one run:
+other work on the machine counts.
 """
 
 from __future__ import annotations
