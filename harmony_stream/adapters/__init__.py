@@ -17,6 +17,7 @@ from harmony_stream.adapters.problems import Problem
 from harmony_stream.adapters.responses import ResponseStream, response
 from harmony_stream.adapters.routing import Route, RouteKind, Unlabelled, route, tool_route
 from harmony_stream.adapters.ui_message import UiMessageStream
+from harmony_stream.adapters.writer import Writer
 
 __all__ = [
     "AgUiStream",
@@ -31,6 +32,7 @@ __all__ = [
     "UiMessageStream",
     "Unlabelled",
     "Usage",
+    "Writer",
     "chat_completion",
     "counted_ids",
     "join_chunks",

@@ -9,9 +9,7 @@ b'data: {"id":"chatcmpl-1"}\n\n'
 
 from __future__ import annotations
 
-import asyncio
 import json
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -20,10 +18,10 @@ from harmony_stream.adapters.json_line import to_json as to_json  # public here
 from harmony_stream.adapters.writer import Writer
 from harmony_stream.support.closing import closing
 from harmony_stream.support.event_stream import FrameReader
+from harmony_stream.support.read_ahead import read_ahead
 
 if TYPE_CHECKING:
     from collections.abc import (
-        AsyncGenerator,
         AsyncIterable,
         AsyncIterator,
         Iterable,
@@ -93,19 +91,13 @@ class Framing:
 
         Args:
             chunks: the chunks of the stream. They are closed if the reader disconnects.
-            keep_alive: seconds without a chunk after which a comment is sent, repeatedly.
+            keep_alive: seconds without a chunk after which a comment is sent, repeatedly. A task
+                then reads the chunks, up to 16 of them ahead of the reader.
         """
-        frames = self._encoded(chunks)
-        if keep_alive is not None:
-            frames = _kept_alive(frames, keep_alive)
-        async with closing(frames):
-            async for frame in frames:
-                yield frame
-
-    async def _encoded(self, chunks: AsyncIterable[Mapping[str, Any]]) -> AsyncGenerator[bytes]:
-        async with closing(chunks):
-            async for chunk in chunks:
-                yield self.encode(chunk)
+        heard = chunks if keep_alive is None else read_ahead(chunks, keep_alive)
+        async with closing(heard):
+            async for chunk in heard:
+                yield KEEP_ALIVE if chunk is None else self.encode(chunk)
         if end := self.end():
             yield end
 
@@ -122,28 +114,6 @@ AG_UI = Framing()
 UI_MESSAGES = Framing(
     ends_with_done=True, headers={**HEADERS, "x-vercel-ai-ui-message-stream": "v1"}
 )
-
-
-async def _kept_alive(frames: AsyncGenerator[bytes], seconds: float) -> AsyncGenerator[bytes]:
-    """Yield the frames, and a comment whenever the next frame takes too long."""
-    waiting: asyncio.Future[bytes] | None = None
-    try:
-        while True:
-            waiting = waiting or asyncio.ensure_future(anext(frames, b""))
-            done, _ = await asyncio.wait([waiting], timeout=seconds)
-            if not done:
-                yield KEEP_ALIVE
-                continue
-            frame, waiting = waiting.result(), None
-            if not frame:
-                return
-            yield frame
-    finally:
-        if waiting is not None:
-            waiting.cancel()
-            with suppress(asyncio.CancelledError):
-                await waiting
-        await frames.aclose()
 
 
 @attrs.frozen

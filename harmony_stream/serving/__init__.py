@@ -8,6 +8,7 @@ token logs. The backend requires the extra `harmony-stream[serve]`. The command
 from harmony_stream.serving.app import create_app
 from harmony_stream.serving.engine import Engine, Prompt, Sampling
 from harmony_stream.serving.errors import RequestError
+from harmony_stream.serving.push import PushResponse
 from harmony_stream.serving.recorded import RecordedEngine, Replay, load_recordings
 from harmony_stream.serving.server import make_server
 from harmony_stream.serving.settings import Settings
@@ -15,6 +16,7 @@ from harmony_stream.serving.settings import Settings
 __all__ = [
     "Engine",
     "Prompt",
+    "PushResponse",
     "RecordedEngine",
     "Replay",
     "RequestError",

@@ -1,18 +1,16 @@
-"""The HTTP side: routes, streams that end with their clients, and errors."""
+"""The HTTP side: routes and errors."""
 
 from __future__ import annotations
 
-import asyncio
-import logging
 from http import HTTPStatus
 from importlib import resources
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import HTMLResponse, Response, StreamingResponse
+from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from harmony_stream.adapters import Chunk, sse
@@ -23,22 +21,21 @@ from harmony_stream.rendering.profiles import GUIDE
 from harmony_stream.rendering.render import Renderer
 from harmony_stream.serving.engine import Engine, Prompt, Sampling, check_engine
 from harmony_stream.serving.errors import FAILED, RequestError, refusal_of
-from harmony_stream.serving.hiding import shown, visible
+from harmony_stream.serving.frames import frames_of
+from harmony_stream.serving.hiding import shown
 from harmony_stream.serving.recorded import RecordedEngine
 from harmony_stream.serving.requests import Asked, body_from, chat_request, responses_request
+from harmony_stream.serving.response import FramesResponse, disconnected, while_connected
 from harmony_stream.serving.settings import Settings
 from harmony_stream.serving.store import ResponseStore
 from harmony_stream.support.closing import closing
 from harmony_stream.values.messages import Conversation, RenderConversationConfig, Role
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+    from collections.abc import AsyncIterator, Mapping
 
-    from starlette.types import Receive, Scope, Send
-
+    from harmony_stream.adapters.options import Reason, Usage
     from harmony_stream.values.events import Event
-
-_LOG = logging.getLogger("harmony_stream.serving")
 
 # The status that Nginx logs when the client has closed the connection.
 _CLIENT_CLOSED_REQUEST = 499
@@ -51,8 +48,6 @@ _POLICY = (
 
 # `normalize_history` has already dropped the messages that do not go back, by its own rule.
 _AS_IT_IS = RenderConversationConfig(auto_drop_analysis=False)
-
-_Result = TypeVar("_Result")
 
 
 def create_app(engine: Engine, settings: Settings | None = None) -> Starlette:
@@ -131,22 +126,19 @@ class _Backend:
         conversation = conversation_from_chat([question], date=self._settings.today())
         model = query.get("model", self._engine.models[0])
         sampling = await self._sample(model, conversation, speed=_speed(query.get("speed")))
-        show = shown if self._settings.hides_reasoning else _whole
-        chunks = _event_chunks(sampling, show)
-        return _Frames(sse.EVENTS, chunks, self._settings.keep_alive)
+        writer = _EventsOfPage(sampling, hides_reasoning=self._settings.hides_reasoning)
+        frames = frames_of(sampling, writer, "events")
+        return FramesResponse(frames, sse.EVENTS.headers, self._settings.keep_alive)
 
     # -- Turns --
 
     async def _answer(self, request: Request, asked: Asked) -> Response:
         sampling = await self._sample(asked.model, asked.conversation, asked.max_tokens)
-        chunks = self._chunks(asked, sampling)
         if asked.streams:
-            chunks = _until_failure(asked, chunks)
-        if asked.show is not None:
-            chunks = visible(chunks, asked.show)
-        if asked.streams:
-            return _Frames(asked.framing, chunks, self._settings.keep_alive)
-        found = await _while_connected(request, _all(chunks))
+            frames = frames_of(sampling, asked.writer, asked.model, shows_usage=asked.shows_usage)
+            return FramesResponse(frames, asked.headers, self._settings.keep_alive)
+        chunks = asked.stream.aiterate(sampling.events(), sampling.ending)
+        found = await while_connected(disconnected(request.receive), _all(chunks))
         return _json(asked.whole(found))
 
     async def _sample(
@@ -160,23 +152,6 @@ class _Backend:
         messages = normalize_history(conversation).messages
         tokens = await run_in_threadpool(_render, Conversation.from_messages(messages))
         return Sampling(self._engine, Prompt(model, messages, tokens, max_tokens, speed))
-
-    async def _chunks(self, asked: Asked, sampling: Sampling) -> AsyncIterator[Chunk]:
-        def ending() -> Any:  # noqa: ANN401
-            reason, usage = sampling.ending()
-            return reason, usage if asked.shows_usage else None
-
-        chunks = asked.stream.aiterate(sampling.events(), ending)
-        async with closing(chunks):
-            async for chunk in chunks:
-                self._remember(asked, chunk)
-                yield chunk
-
-    def _remember(self, asked: Asked, chunk: Chunk) -> None:
-        """Keep a finished response before the client receives its end and can refer to it."""
-        if asked.items is not None and chunk["type"] in _ENDS_OF_RESPONSES:
-            response = chunk["response"]
-            self._store.keep(response["id"], [*asked.items, *response["output"]])
 
     # -- Models --
 
@@ -194,9 +169,6 @@ class _Backend:
             raise RequestError(message, "model", "model_not_found", 404)
 
 
-_ENDS_OF_RESPONSES = ("response.completed", "response.incomplete")
-
-
 def _render(conversation: Conversation) -> list[int]:
     """Return the prompt. It runs outside the event loop, so each thread has its own renderer."""
     renderer = Renderer(profile=GUIDE)
@@ -208,54 +180,26 @@ async def _all(chunks: AsyncIterator[Chunk]) -> list[Chunk]:
         return [chunk async for chunk in chunks]
 
 
-async def _until_failure(asked: Asked, chunks: AsyncIterator[Chunk]) -> AsyncIterator[Chunk]:
-    """Yield the chunks, and if the engine fails, the error that ends the stream."""
-    try:
-        async with closing(chunks):
-            async for chunk in chunks:
-                yield chunk
-    except Exception:
-        _LOG.exception("a stream of %s failed", asked.model)
-        for chunk in asked.stream.fail(FAILED.message):
-            yield chunk
+class _EventsOfPage:
+    """Writes the events, then one that ends the stream, without which a browser would reconnect."""
 
+    def __init__(self, sampling: Sampling, *, hides_reasoning: bool) -> None:
+        self._sampling = sampling
+        self._hides_reasoning = hides_reasoning
 
-def _whole(event: Event) -> Chunk | None:
-    return event.to_dict()
+    def feed(self, event: Event) -> bytes:
+        found = shown(event) if self._hides_reasoning else event.to_dict()
+        return b"" if found is None else sse.EVENTS.encode(found)
 
+    def finish(self, reason: Reason | None, usage: Usage | None) -> bytes:
+        return self._end(None)
 
-async def _event_chunks(
-    sampling: Sampling, show: Callable[[Event], Chunk | None]
-) -> AsyncIterator[Chunk]:
-    """Yield the events, then one that ends the stream, without which a browser would reconnect."""
-    failure = None
-    chunks = visible(sampling.events(), show)
-    try:
-        async with closing(chunks):
-            async for chunk in chunks:
-                yield chunk
-    except Exception:
-        _LOG.exception("a stream of events failed")
-        failure = FAILED.message
-    yield {"type": "end_of_stream", "tokens": sampling.count, "error": failure}
+    def fail(self, message: str) -> bytes:
+        return self._end(message)
 
-
-async def _while_connected(request: Request, work: Coroutine[Any, Any, _Result]) -> _Result:
-    """Return the result of the work, which is cancelled when the client disconnects.
-
-    Raises:
-        ClientDisconnect: if the client disconnects.
-    """
-    tasks = asyncio.ensure_future(work), asyncio.ensure_future(request.receive())
-    try:
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        if not tasks[0].done():
-            raise ClientDisconnect
-        return tasks[0].result()
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+    def _end(self, error: str | None) -> bytes:
+        count = self._sampling.count
+        return sse.EVENTS.encode({"type": "end_of_stream", "tokens": count, "error": error})
 
 
 def _speed(text: str | None) -> float | None:
@@ -269,23 +213,6 @@ def _speed(text: str | None) -> float | None:
 
 
 # -- Responses of HTTP -----------------------------------------------------------------------------
-
-
-class _Frames(StreamingResponse):
-    """A response of Server-Sent Events.
-
-    When the client disconnects, the frames are closed, and with them the engine's generator.
-    """
-
-    def __init__(
-        self, framing: sse.Framing, chunks: AsyncIterator[Chunk], keep_alive: float
-    ) -> None:
-        frames = framing.aframes(chunks, keep_alive=keep_alive)
-        super().__init__(frames, headers=framing.headers)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async with closing(self.body_iterator):
-            await super().__call__(scope, receive, send)
 
 
 def _json(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:

@@ -113,16 +113,21 @@ class Sampling:
     """One running completion: the engine's tokens as events, and their usage.
 
     Attributes:
+        tokens: the engine's tokens.
         count: the number of tokens read so far.
+        is_over: true if the last token was read, after which the engine is to be closed.
     """
 
     def __init__(self, engine: Engine, prompt: Prompt) -> None:
         self.count = 0
+        self.is_over = False
         self._stops = frozenset(prompt.stop_token_ids)
         self._limit = prompt.max_tokens
         self._prompted = len(prompt.tokens)  # counted now, since the engine may change the list
-        self._tokens = engine.sample(prompt)
+        self.tokens = engine.sample(prompt)
         self._reason: Reason | None = None
+        self._parser = EventParser()
+        self._last: Sequence[Event] = ()
 
     async def events(self) -> AsyncGenerator[Event]:
         """Yield the events. Closing this generator closes the engine's generator.
@@ -130,19 +135,28 @@ class Sampling:
         The engine's generator is closed at the sample's last token, before a client has taken its
         events.
         """
-        parser = EventParser()
-        last: list[Event] = []
-        async with closing(self._tokens):
-            async for token in self._tokens:
-                events = parser.feed(token)
-                self.count += 1
-                if self._is_last(operator.index(token)):
-                    last += events
-                    break
-                for event in events:
+        async with closing(self.tokens):
+            async for token in self.tokens:
+                for event in self.read(token):
                     yield event
-        for event in (*last, *parser.close()):
+                if self.is_over:
+                    break
+        for event in self.close():
             yield event
+
+    def read(self, token: int) -> Sequence[Event]:
+        """Take one token and return its events; those of the last token come from `close`."""
+        events = self._parser.feed(token)
+        self.count += 1
+        if self._is_last(operator.index(token)):
+            self.is_over = True
+            self._last = events
+            return ()
+        return events
+
+    def close(self) -> list[Event]:
+        """Return the events of the last token and those that end the parser's stream."""
+        return [*self._last, *self._parser.close()]
 
     def _is_last(self, token: int) -> bool:
         """Return whether the sample ends with this token.

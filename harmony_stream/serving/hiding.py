@@ -5,22 +5,21 @@ The stream of Chat Completions leaves reasoning out by itself.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from collections import defaultdict, deque
+from typing import TYPE_CHECKING
 
 import attrs
 
 from harmony_stream.adapters.routing import CALLS, RouteKind, route
-from harmony_stream.support.closing import closing
 from harmony_stream.values.events import Event, Malformed, MessageStart
 from harmony_stream.values.header import USUAL_TYPES
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Callable
+    from collections.abc import Callable
 
-    from harmony_stream.adapters import Chunk
+    from harmony_stream.adapters import Chunk, Writer
+    from harmony_stream.adapters.options import Reason, Usage
     from harmony_stream.values.header import Header
-
-_Thing = TypeVar("_Thing")
 
 _SHOWN = (RouteKind.TEXT, *CALLS)
 
@@ -64,42 +63,68 @@ def _without_words(event: Malformed) -> Chunk:
     return {**found, "text": "", "error": {**found["error"], **words}}
 
 
-@attrs.define
-class ResponseWithoutReasoning:
-    """Filter of a response's chunks for a client that may not see reasoning.
-
-    The stream itself could leave the items out, but then they would be missing in the next prompt.
-    """
-
-    _hidden: set[str] = attrs.field(factory=set)
-    _sequence_number: int = 0
-
-    def shown(self, chunk: Chunk) -> Chunk | None:
-        """Return the chunk as the client sees it, or None if it is hidden."""
-        if _is_reasoning(chunk.get("item", {})):
-            self._hidden.add(chunk["item"]["id"])
-            return None
-        if chunk.get("item_id") in self._hidden:
-            return None
-        found = {**chunk, "sequence_number": self._sequence_number}
-        self._sequence_number += 1
-        if "output_index" in chunk:  # items do not overlap
-            found["output_index"] -= len(self._hidden)
-        if "response" in chunk:
-            output = [item for item in chunk["response"]["output"] if not _is_reasoning(item)]
-            found["response"] = {**chunk["response"], "output": output}
-        return found
+def without_reasoning(chunks: list[Chunk]) -> Chunk:
+    """Return the response in the last of these chunks as the client sees it."""
+    response = chunks[-1]["response"]
+    output = [item for item in response["output"] if not _is_reasoning(item)]
+    return {**response, "output": output}
 
 
 def _is_reasoning(item: Chunk) -> bool:
     return item.get("type") == "reasoning"
 
 
-async def visible(
-    things: AsyncIterator[_Thing], show: Callable[[_Thing], Chunk | None]
-) -> AsyncGenerator[Chunk]:
-    """Yield the visible events or chunks, whose source is closed with the generator."""
-    async with closing(things):
-        async for thing in things:
-            if (chunk := show(thing)) is not None:
-                yield chunk
+class WriterWithoutReasoning:
+    """Writes the frames of a response for a client that may not see reasoning.
+
+    The client's stream leaves reasoning out. A second stream has it, since the next prompt has it.
+
+    Args:
+        shown: the writer of the client's stream.
+        whole: the writer of the stream that is stored. Its frames are not sent.
+    """
+
+    def __init__(self, shown: Writer, whole: Writer) -> None:
+        self._shown = shown
+        self._whole = whole
+
+    def feed(self, event: Event) -> bytes:
+        """Take one event and return the visible frames that follow from it."""
+        frames = self._shown.feed(event)
+        self._whole.feed(event)
+        return frames
+
+    def finish(self, reason: Reason | None, usage: Usage | None) -> bytes:
+        """End the stream and return its last frames."""
+        frames = self._shown.finish(reason, usage)  # first, as in `feed`: both may need ids
+        self._whole.finish(reason, usage)
+        return frames
+
+    def fail(self, message: str) -> bytes:
+        """End the stream with an error for the client."""
+        return self._shown.fail(message)
+
+
+class SameIds:
+    """Ids for two streams of the same events: items that both have get the same id in both.
+
+    >>> from harmony_stream.adapters import counted_ids
+    >>> ids = SameIds(counted_ids())
+    >>> ids.first("call_"), ids.second("rs_"), ids.second("call_")
+    ('call_1', 'rs_1', 'call_1')
+    """
+
+    def __init__(self, ids: Callable[[str], str]) -> None:
+        self._ids = ids
+        self._made: defaultdict[str, deque[str]] = defaultdict(deque)
+
+    def first(self, prefix: str) -> str:
+        """Return an id for the stream that is fed first."""
+        found = self._ids(prefix)
+        self._made[prefix].append(found)
+        return found
+
+    def second(self, prefix: str) -> str:
+        """Return the id that the first stream got, or a new one if only this stream needs it."""
+        made = self._made[prefix]
+        return made.popleft() if made else self._ids(prefix)

@@ -26,13 +26,15 @@ from harmony_stream.adapters.conversations import (
 )
 from harmony_stream.adapters.conversations.fields import Field
 from harmony_stream.serving.errors import RequestError
-from harmony_stream.serving.hiding import ResponseWithoutReasoning
+from harmony_stream.serving.hiding import SameIds, WriterWithoutReasoning, without_reasoning
+from harmony_stream.serving.store import StoredResponseStream
 from harmony_stream.support.json_text import parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from harmony_stream.adapters.conversations.fields import ConversationError
+    from harmony_stream.serving.frames import EventWriter
     from harmony_stream.serving.settings import Settings
     from harmony_stream.serving.store import ResponseStore
     from harmony_stream.values.messages import Conversation
@@ -48,26 +50,23 @@ class Asked:
         model: the name of the model.
         conversation: the conversation that the model sees.
         stream: the client stream that turns the events into chunks of the client's protocol.
-        framing: the framing of these chunks.
-        whole: a function that returns the object that the chunks build.
+        writer: the writer of the stream's frames, if the client requests them.
+        headers: the headers of the frames' response.
+        whole: a function that returns the object that the chunks build, as the client sees it.
         max_tokens: the maximum number of sampled tokens.
         streams: true if the client requests a stream.
         shows_usage: true if the client requests the usage.
-        items: the input items of a response, if it is to be kept.
-        show: a function that returns the chunk as the client sees it, or None to hide the chunk.
-            Without a function, all chunks are shown.
     """
 
     model: str
     conversation: Conversation
     stream: ChatCompletionStream | ResponseStream
-    framing: sse.Framing
+    writer: EventWriter
+    headers: Mapping[str, str]
     whole: Callable[[list[Chunk]], Chunk]
     max_tokens: int | None
     streams: bool
     shows_usage: bool = True
-    items: list[Any] | None = None
-    show: Callable[[Chunk], Chunk | None] | None = None
 
 
 def body_from(data: bytes) -> dict[str, Any]:
@@ -113,11 +112,13 @@ def chat_request(body: Mapping[str, Any], settings: Settings) -> Asked:
     key = settings.reasoning_key
     streams = _flag(_field(body, "stream"))
     options = _field(body, "stream_options")
+    stream = ChatCompletionStream(model, reasoning_key=key, **_options(settings, tools))
     return Asked(
         model,
         conversation,
-        ChatCompletionStream(model, reasoning_key=key, **_options(settings, tools)),
-        sse.CHAT_COMPLETIONS,
+        stream,
+        sse.CHAT_COMPLETIONS.writer(stream),
+        sse.CHAT_COMPLETIONS.headers,
         join_chunks,
         _count(body, "max_completion_tokens", "max_tokens"),
         streams,
@@ -161,17 +162,38 @@ def responses_request(body: Mapping[str, Any], settings: Settings, store: Respon
     model = _field(body, "model").text()
     tools = [tool["name"] for tool in body.get("tools") or () if tool["type"] == "function"]
     fields = {key: body[key] for key in _REPEATED if body.get(key) is not None}
+    options = {"fields": fields, **_options(settings, tools)}
+    stream, writer = _response_stream(model, settings, options)
+    if _flag(_field(body, "store"), default=True):
+        stream.store_in(store, items)
     return Asked(
         model,
         conversation,
-        ResponseStream(model, fields=fields, **_options(settings, tools)),
-        sse.RESPONSES,
-        lambda chunks: dict(chunks[-1]["response"]),
+        stream,
+        writer,
+        sse.RESPONSES.headers,
+        without_reasoning if settings.hides_reasoning else _response,
         _count(body, "max_output_tokens"),
         _flag(_field(body, "stream")),
-        items=items if _flag(_field(body, "store"), default=True) else None,
-        show=ResponseWithoutReasoning().shown if settings.hides_reasoning else None,
     )
+
+
+def _response_stream(
+    model: str, settings: Settings, options: dict[str, Any]
+) -> tuple[StoredResponseStream, EventWriter]:
+    if not settings.hides_reasoning:
+        stream = StoredResponseStream(model, **options)
+        return stream, sse.RESPONSES.writer(stream)
+    ids = SameIds(settings.ids)
+    quiet = {**options, "on_problem": None}  # the other stream reports
+    shown = ResponseStream(model, hide_reasoning=True, **{**quiet, "ids": ids.first})
+    stream = StoredResponseStream(model, **{**options, "ids": ids.second})
+    return stream, WriterWithoutReasoning(*map(sse.RESPONSES.writer, (shown, stream)))
+
+
+def _response(chunks: list[Chunk]) -> Chunk:
+    found: Chunk = chunks[-1]["response"]
+    return found
 
 
 def _tell_left_out(item: ConversationError) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 import uvicorn
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
 # Seconds for requests that are still running when the server stops.
 _STOP_WITHIN = 5
 
+# Seconds for clients to read what they were sent. A client that does not read would never end.
+_READ_WITHIN = 1
+
 
 class Server(uvicorn.Server):
     """A server that does not wait for its streams.
@@ -24,9 +28,14 @@ class Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Close the connections, then shut down."""
-        for connection in list(self.server_state.connections):
-            connection.transport.close()
+        transports = [connection.transport for connection in self.server_state.connections]
+        for transport in transports:
+            transport.close()
+        loop = asyncio.get_running_loop()
+        timers = [loop.call_later(_READ_WITHIN, transport.abort) for transport in transports]
         await super().shutdown(sockets)
+        for timer in timers:
+            timer.cancel()
 
 
 def make_server(app: Starlette) -> Server:

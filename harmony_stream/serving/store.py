@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harmony_stream.adapters import ResponseStream
 from harmony_stream.serving.errors import RequestError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from harmony_stream.adapters import Chunk
     from harmony_stream.adapters.conversations.fields import Field
+    from harmony_stream.adapters.options import Reason, Usage
 
 _MOST = 1000
 
@@ -52,3 +57,20 @@ class ResponseStore:
             HarmonyError: if the response does not exist.
         """
         return [] if identity.value is None else self.items_of(identity.text())
+
+
+class StoredResponseStream(ResponseStream):
+    """A response that is stored when it ends, before its client can refer to it."""
+
+    _keep: Callable[[Chunk], None] | None = None
+
+    def store_in(self, store: ResponseStore, items: list[Any]) -> None:
+        """Store the response in this store when it ends, after these input items."""
+        self._keep = lambda response: store.keep(response["id"], [*items, *response["output"]])
+
+    def finish(self, reason: Reason | None = None, usage: Usage | None = None) -> list[Chunk]:
+        """End the response, store it, and return its last chunks. A second call returns `[]`."""
+        chunks = super().finish(reason, usage)
+        if chunks and self._keep is not None:
+            self._keep(chunks[-1]["response"])
+        return chunks

@@ -83,10 +83,12 @@ class Backend:
 
 
 @contextlib.contextmanager
-def running(app):
-    """Serves the app; gives its address."""
+def running(app, buffer=None):
+    """Serves the app; gives its address. The buffer is that of the system, for each connection."""
     server = make_server(app)
     with socket.create_server(("127.0.0.1", 0), backlog=1000) as listening:
+        if buffer is not None:
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, buffer)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
         try:
@@ -125,6 +127,37 @@ def spoken(tokens, belongs):
     return "".join(e.text for e in events if isinstance(e, ContentDelta) and belongs(e.header))
 
 
+# -- With a bare socket --
+
+
+def chat_socket(url, buffer=None, **fields):
+    """A connection that has asked for a chat stream and has read nothing of it."""
+    host, _, port = url.removeprefix("http://").partition(":")
+    client = socket.socket()
+    client.settimeout(PATIENCE)
+    if buffer is not None:  # of the system, for bytes that nobody has read
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
+    client.connect((host, int(port)))
+    question = [{"role": "user", "content": "?"}]
+    body = json.dumps({"model": "any", "messages": question, "stream": True, **fields}).encode()
+    head = (
+        f"POST /v1/chat/completions HTTP/1.1\r\nHost: {host}\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    client.sendall(head.encode() + body)
+    return client
+
+
+def received(client, until=b"0\r\n\r\n"):
+    """All that comes until these bytes do; they end the body."""
+    found = b""
+    while until not in found:
+        data = client.recv(65536)
+        if not data:
+            raise ConnectionError(f"closed before {until!r}, after {found[-200:]!r}")
+        found += data
+    return found
+
+
 # -- Without a socket --
 
 
@@ -148,6 +181,33 @@ class Listening:
                 yield token
         finally:
             self.is_closed = True
+
+
+class Connection:
+    """A connection of ASGI, whose client reads when it is allowed to."""
+
+    def __init__(self):
+        self.bodies = []
+        self.is_complete = False
+        self.reads = asyncio.Event()
+        self.reads.set()
+        self.gone = asyncio.Event()
+
+    async def receive(self):
+        await self.gone.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(self, message):
+        await self.reads.wait()
+        if message["type"] == "http.response.body":
+            self.bodies.append(message["body"])
+            self.is_complete = not message["more_body"]
+
+
+async def turns():
+    """Let everybody act who can."""
+    for _ in range(10):
+        await asyncio.sleep(0)
 
 
 def asked(app, method, path, body=None):

@@ -245,14 +245,14 @@ CODE = "<|channel|>analysis to=python code<|message|>6*7<|call|>"
 AGAIN = THINKING.replace("table", "chart") + "<|start|>assistant"
 
 
-def next_prompt(tokens, key):
+def next_prompt(tokens, key, streams=False):
     """The messages of the request that goes on from a response with these tokens."""
     engine = Listening(tokens)
     app = create_app(engine, Settings(reasoning_key=key))
     first = {"model": "any", "input": QUESTION, "tools": RESPONSES_TOOLS}
-    status, answer = asked(app, "POST", "/v1/responses", first)
+    status, answer = asked(app, "POST", "/v1/responses", {**first, "stream": streams})
     assert status == 200
-    response = json.loads(answer)
+    response = events_of(answer.decode())[-1]["response"] if streams else json.loads(answer)
     results = [
         {"type": "function_call_output", "call_id": item["call_id"], "output": "noon"}
         for item in response["output"]
@@ -292,4 +292,15 @@ def test_the_next_prompt_is_the_same_whether_reasoning_is_hidden_or_not(sampled)
 @given(told_streams())
 @examples(100)
 def test_whatever_was_sampled_the_next_prompt_is_the_same(tokens):
-    assert next_prompt(tokens, None) == next_prompt(tokens, "both")
+    expected = next_prompt(tokens, "both")
+    assert next_prompt(tokens, None) == expected
+    assert next_prompt(tokens, None, streams=True) == expected
+
+
+@pytest.mark.parametrize("streams", [True, False])
+def test_a_problem_is_reported_once_when_reasoning_is_hidden(streams):
+    problems = []
+    settings = Settings(reasoning_key=None, on_problem=problems.append)
+    app = create_app(Listening(ids("<|channel|>odd<|message|>x<|return|>")), settings)
+    asked(app, "POST", "/v1/responses", {"model": "any", "input": QUESTION, "stream": streams})
+    assert [problem.kind for problem in problems] == ["unknown_channel"]
