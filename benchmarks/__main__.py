@@ -41,7 +41,7 @@ def _arguments() -> argparse.ArgumentParser:
     )
     parser.add_argument("--rows", nargs="+", choices=ROWS, metavar="NAME", help="rows [all]")
     parser.add_argument("--list", action="store_true", help="list the rows, and measure nothing")
-    parser.add_argument("--rounds", type=_positive, default=15, help="number of rounds [15]")
+    parser.add_argument("--rounds", type=_positive, default=25, help="number of rounds [25]")
     parser.add_argument(
         "--quick", action="store_true", help="two short rounds of one small case of each row"
     )

@@ -35,8 +35,8 @@ class Effort:
         seconds: the least time that a job of a round takes; short jobs are repeated.
     """
 
-    rounds: int = 15
-    seconds: float = 0.05
+    rounds: int = 25
+    seconds: float = 0.02
 
 
 @attrs.frozen

@@ -101,11 +101,12 @@ _READING = [
     Row(
         "drop-in-all",
         "One token at a time by `StreamableParser`; all that it has is polled: the content,"
-        " messages and tokens so far as well. A stream of 1,800 tokens.",
+        " messages and tokens so far as well.",
         "ns a token",
         (Way("drop-in", "reading.poll_all"), *_wheels("wheels.poll_all")),
         _against_wheels("drop-in"),
-        _texts("code"),
+        _texts("1,800 tokens"),
+        most_rounds=9,
     ),
     Row(
         "emoji",
@@ -277,8 +278,8 @@ _WIRE = [
         "choices",
         "Events of several choices of one Chat Completions stream to bytes, by chunks.",
         "ns a token",
-        tuple(Way(f"{n} choices", "wire.choices", {"count": n}) for n in (1, 4)),
-        (("4 choices", "1 choices"),),
+        tuple(Way(f"choices: {n}", "wire.choices", {"count": n}) for n in (1, 4)),
+        (("choices: 4", "choices: 1"),),
         _texts("an answer"),
     ),
     Row(
@@ -353,6 +354,7 @@ _LOGS = [
             Way("wheel, JSON lines", "wheels.batch", {"source": "JSON lines"}, OPENAI),
         ),
         (
+            ("without the extra", "Arrow"),
             ("wheel in bulk", "Arrow"),
             ("wheel in bulk", "lists"),
             ("wheel in bulk", "without the extra"),
@@ -367,8 +369,8 @@ _LOGS = [
         "The command `check` on a log of 20,000 completions (wall time, start included), by one"
         " process and by two; memory is the peak of the first.",
         "ns a token",
-        tuple(Way(f"{jobs} jobs", "logs.check", {"jobs": jobs}) for jobs in (1, 2)),
-        (("1 jobs", "2 jobs"),),
+        tuple(Way(f"processes: {n}", "logs.check", {"jobs": n}) for n in (1, 2)),
+        (("processes: 1", "processes: 2"),),
         {
             "Parquet": {"completions": 20_000, "kind": "parquet"},
             "JSON lines": {"completions": 20_000, "kind": "jsonl"},

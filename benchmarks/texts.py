@@ -65,15 +65,18 @@ class Pilot:
 """
 
 
+_JSON = "\n".join(_arguments(number) for number in range(4))
+
+# About 600 tokens each, so that they differ in kind and not in length. The mixed one has 1,300, of
+# which a fifth are parts of characters.
 TEXTS = {
-    "English": _ENGLISH,
-    "Chinese": _CHINESE,
-    "emoji": _EMOJI * 6,
-    "JSON": "\n".join(_arguments(number) for number in range(4)),
-    "code": _CODE,
+    "English": _ENGLISH * 4,
+    "Chinese": _CHINESE * 4,
+    "emoji": _EMOJI * 7,
+    "JSON": _JSON,
+    "code": _CODE * 3,
+    "mixed": f"{_ENGLISH}{_CHINESE}{_ENGLISH}{_EMOJI * 4}{_JSON}",
 }
-# A fifth of its tokens are parts of characters.
-TEXTS["mixed"] = f"{_ENGLISH}{_CHINESE}{_ENGLISH}{_EMOJI * 4}{TEXTS['JSON']}"
 
 _HEADERS = [
     "<|channel|>analysis<|message|>",
@@ -92,6 +95,7 @@ def completion(text: str, messages: int, end: str = "<|return|>") -> str:
 COMPLETIONS = {
     **{name: completion(text, 9) for name, text in TEXTS.items()},
     "short messages": completion("Aye, moored.", 300),
+    "1,800 tokens": completion(_CODE, 9),
     "5 tokens": "<|channel|>final<|message|>Hello<|return|>",
     "107 tokens": completion(" ".join(_ENGLISH.split()[:36]), 2),
     "a header": _HEADERS[2],

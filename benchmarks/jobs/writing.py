@@ -118,5 +118,5 @@ def long_turn(session: str, size: int) -> Job:
 
 def copy_of_prompt(session: str, size: int) -> Job:
     """A bare copy of as many tokens."""
-    tokens = list(range(size))
+    tokens = (SAMPLED_CALL * (size // len(SAMPLED_CALL) + 1))[:size]
     return Job(lambda: tokens[:])
