@@ -27,7 +27,8 @@ examples:
   python -m benchmarks --quick                  all rows, with figures that mean little
   python -m benchmarks --out result.json        and write all figures as JSON
 
-The wheels have environments of their own: run scripts/setup_reference_wheels.py first.
+Install the library with the extra `all`. The wheels have environments of their own: run
+scripts/setup_reference_wheels.py first.
 """
 _QUICK = Effort(rounds=2, seconds=0.001)
 
@@ -89,7 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _arguments().parse_args(arguments)
     rows = _chosen(options.rows, options.quick)
     if options.list:
-        print("\n".join(f"{row.name:13} {row.measures}" for row in rows))
+        print("\n".join(f"{row.name:17} {row.measures}" for row in rows))
         return 0
     if missing := missing_libraries(rows):
         _progress(f"not installed: {', '.join(missing)}; run scripts/setup_reference_wheels.py")
@@ -97,12 +98,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     effort = _QUICK if options.quick else Effort(rounds=options.rounds)
     try:
         result = {"about": about(effort), "rows": _measure(rows, effort)}
-    except KeyboardInterrupt:
-        _progress("interrupted")
-        return 130
-    except (JobError, WaysDisagreeError) as error:
-        _progress(str(error))
-        return 1
+    except (KeyboardInterrupt, JobError, WaysDisagreeError) as error:
+        is_interrupt = isinstance(error, KeyboardInterrupt)
+        _progress("interrupted" if is_interrupt else str(error))
+        return 130 if is_interrupt else 1
     if options.out:
         options.out.write_text(dump(result) + "\n", "utf-8")
     return 0

@@ -64,10 +64,6 @@ def _short(figure: float) -> float:
     return float(f"{figure:.4g}")
 
 
-Figures = dict[str, list[float]]
-"""The figures of one way, by unit; those of all rounds."""
-
-
 @attrs.frozen
 class CaseResult:
     """What was measured of one case of a row: figures by way and unit, and ratios."""
@@ -101,26 +97,27 @@ def _prepare(row: Row, options: Mapping[str, Any], workers: Workers) -> None:
         raise WaysDisagreeError(f"{row.name} {dict(options)}: results differ: {said}")
 
 
+Round = dict[str, dict[str, float]]
+"""The figures of one round, by way and unit."""
+
+
 def _measure_case(row: Row, effort: Effort, workers: Workers) -> CaseResult:
     repeats = {way.name: _repeats(way, effort, workers) for way in row.ways}
-    rounds = [
-        _measure_round(row, repeats, workers)
-        for _ in range(min(effort.rounds, row.most_rounds or effort.rounds))
-    ]
-    figures = {
-        way.name: {
-            unit: Spread.of([each[way.name][unit] for each in rounds])
-            for unit in rounds[0][way.name]
-        }
-        for way in row.ways
-    }
+    count = min(effort.rounds, row.most_rounds or effort.rounds)
+    rounds = [_measure_round(row, repeats, workers) for _ in range(count)]
+    figures = {way.name: _figures(rounds, way.name) for way in row.ways}
     ratios = {
-        f"{over} / {under}": Spread.of(
-            [each[over][row.unit] / each[under][row.unit] for each in rounds]
-        )
-        for over, under in row.ratios
+        f"{over} / {under}": _ratio(rounds, row.unit, over, under) for over, under in row.ratios
     }
     return CaseResult(figures, ratios)
+
+
+def _figures(rounds: list[Round], way: str) -> dict[str, Spread]:
+    return {unit: Spread.of([found[way][unit] for found in rounds]) for unit in rounds[0][way]}
+
+
+def _ratio(rounds: list[Round], unit: str, over: str, under: str) -> Spread:
+    return Spread.of([found[over][unit] / found[under][unit] for found in rounds])
 
 
 def _repeats(way: Way, effort: Effort, workers: Workers) -> int:
@@ -129,9 +126,7 @@ def _repeats(way: Way, effort: Effort, workers: Workers) -> int:
     return math.ceil(effort.seconds / max(seconds, 1e-6))
 
 
-def _measure_round(
-    row: Row, repeats: Mapping[str, int], workers: Workers
-) -> dict[str, dict[str, float]]:
+def _measure_round(row: Row, repeats: Mapping[str, int], workers: Workers) -> Round:
     found = {}
     for way in random.sample(row.ways, len(row.ways)):
         answer = workers.ask(way.library, "measure", way.name, repeats[way.name])

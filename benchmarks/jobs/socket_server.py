@@ -40,6 +40,7 @@ class Pushed:
     def __init__(self, send: Send, clock: Clock | None) -> None:
         self.send, self.clock = send, clock
         self.stream = writer_of()
+        self.count = 0
         self.over = asyncio.Event()
 
     async def serve(self) -> None:
@@ -53,8 +54,9 @@ class Pushed:
             return
         for data in self.stream(token):
             await self.send(_body(data))
-        if self.clock:
-            self.clock.observe()
+            if self.clock:
+                self.clock.observe(self.count)
+                self.count += 1
 
 
 class Chained:
@@ -68,10 +70,12 @@ class Chained:
 
     async def serve(self) -> None:
         """Send the frames as they come."""
+        count = 0
         async for frame in frames(self.queue, self.keep_alive):
             await self.send(_body(frame))
             if self.clock:
-                self.clock.observe()
+                self.clock.observe(count)
+                count += 1
 
     async def step(self, token: int) -> None:
         """Take the engine's next token."""

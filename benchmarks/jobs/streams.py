@@ -7,13 +7,14 @@ import gc
 import time
 import tracemalloc
 from statistics import quantiles
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import attrs
 
 from benchmarks.job import Job, Measured
-from benchmarks.jobs.tokens import tokens_of
+from benchmarks.jobs.tokens import encode, tokens_of
 from benchmarks.jobs.wire import PROTOCOLS
+from benchmarks.texts import TEXTS
 from harmony_stream import EventParser, aiter_events
 
 if TYPE_CHECKING:
@@ -30,10 +31,16 @@ CHAT = PROTOCOLS["Chat Completions"]
 
 
 def tokens_by_stream(count: int, steps: int) -> list[list[int]]:
-    """Return the tokens of each stream: a header, and text from another place in each."""
-    body = tokens_of("an answer")[len(HEADER) :]
-    places = len(body) - steps
-    return [HEADER + body[7 * n % places : 7 * n % places + steps] for n in range(count)]
+    """Return the tokens of each stream: a header, and text from another place in each.
+
+    Streams that are observed have English text, of which each token makes one frame.
+    """
+    mixed, plain = tokens_of("an answer")[len(HEADER) :], encode(TEXTS["English"]) * 10
+    bodies = [plain if not n % OBSERVED else mixed for n in range(count)]
+    places = [7 * n % (len(body) - steps) for n, body in enumerate(bodies)]
+    return [
+        HEADER + body[place : place + steps] for place, body in zip(places, bodies, strict=True)
+    ]
 
 
 def writer_of() -> Callable[[int], list[bytes]]:
@@ -44,9 +51,9 @@ def writer_of() -> Callable[[int], list[bytes]]:
 
 @attrs.define
 class Clock:
-    """The times of steps, and the delays of the tokens that are observed."""
+    """The times at which steps were due, and the delays of the frames that are observed."""
 
-    due: float = 0.0
+    dues: list[float] = attrs.field(factory=list)
     cpu_begin: float = 0.0
     delays: list[float] = attrs.field(factory=list)
 
@@ -55,17 +62,24 @@ class Clock:
 
         Measuring begins after the headers, when all streams were made and have begun.
         """
+        due = time.perf_counter()
         for number, step in enumerate(zip(*tokens, strict=True)):
-            self.due = max(self.due + STEP, time.perf_counter())
-            await asyncio.sleep(self.due - time.perf_counter())
+            due = max(due + STEP, time.perf_counter())
+            await asyncio.sleep(due - time.perf_counter())
             if number == len(HEADER):
                 self.cpu_begin = time.process_time()
-                self.delays.clear()
+            self.dues.append(due)
             yield step
 
-    def observe(self) -> None:
-        """Note the delay of a token that has come out now."""
-        self.delays.append(time.perf_counter() - self.due)
+    def observe(self, frame: int) -> None:
+        """Note the delay of a frame that has come out now.
+
+        The first frame of a stream follows from the last token of its header, and each later one
+        from the next token. Those after the last token are not observed.
+        """
+        step = frame + len(HEADER) - 1
+        if len(HEADER) <= step < len(self.dues):
+            self.delays.append(time.perf_counter() - self.dues[step])
 
     def figures(self, tokens: list[list[int]]) -> dict[str, float]:
         """Return CPU time until now, and delays."""
@@ -84,10 +98,11 @@ class Clock:
 async def _push(tokens: list[list[int]], clock: Clock) -> None:
     streams = [writer_of() for _ in tokens]
     async for step in clock.steps(tokens):
+        frame = len(clock.dues) - len(HEADER)
         for number, (stream, token) in enumerate(zip(streams, step, strict=True)):
             stream(token)
             if not number % OBSERVED:
-                clock.observe()
+                clock.observe(frame)
 
 
 # -- Chained: a task for each stream, which pulls from the engine through generators --
@@ -104,10 +119,14 @@ def frames(queue: asyncio.Queue[int], keep_alive: float | None) -> AsyncIterator
     return CHAT.framing.aframes(chunks, keep_alive=keep_alive)
 
 
-async def _receive(queue: asyncio.Queue[int], keep_alive: float | None, clock: Any) -> None:  # noqa: ANN401
+async def _receive(
+    queue: asyncio.Queue[int], keep_alive: float | None, clock: Clock | None
+) -> None:
+    number = 0
     async for _ in frames(queue, keep_alive):
         if clock is not None:
-            clock.observe()
+            clock.observe(number)
+            number += 1
 
 
 async def _chain(tokens: list[list[int]], clock: Clock, keep_alive: float | None = None) -> None:
