@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import platform
 import subprocess
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+from statistics import geometric_mean
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -75,12 +75,6 @@ def dump(value: object, indent: str = "") -> str:
 # -- Text --
 
 
-def summary(spreads: list[Spread]) -> tuple[float, float]:
-    """Return the geometric mean and the least of the medians of ratios."""
-    medians = [spread.median for spread in spreads]
-    return math.exp(sum(map(math.log, medians)) / len(medians)), min(medians)
-
-
 def text_of(row: Row, cases: Mapping[str, CaseResult]) -> str:
     """Return the table of a row: figures of each case, then ratios with their spread."""
     lines = [f"\n{row.name}: {row.measures}"]
@@ -107,7 +101,10 @@ def _ratio(spread: Spread) -> str:
 
 def _over_cases(over: str, under: str, cases: Mapping[str, CaseResult]) -> str:
     name = f"{over} / {under}"
-    ratios = {case: found.ratios[name] for case, found in cases.items()}
-    mean, least = summary(list(ratios.values()))
-    worst = min(ratios, key=lambda case: ratios[case].median)
-    return f"  all cases: {name:48} {mean:.2f} x, least {least:.2f} x ({worst})"
+    medians = {case: found.ratios[name].median for case, found in cases.items()}
+    mean = geometric_mean(medians.values())
+    least, most = min(medians, key=medians.__getitem__), max(medians, key=medians.__getitem__)
+    return (
+        f"  mean {name}: {mean:.2f} x,"
+        f" from {medians[least]:.2f} ({least}) to {medians[most]:.2f} ({most})"
+    )
