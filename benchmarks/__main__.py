@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _EXAMPLES = """\
 examples:
-  python -m benchmarks                          all rows, in about 15 minutes
+  python -m benchmarks                          all rows, in about 20 minutes
   python -m benchmarks --list                   what the rows measure
   python -m benchmarks --rows per-token wire    two rows
   python -m benchmarks --quick                  all rows, with figures that mean little

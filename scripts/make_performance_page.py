@@ -136,7 +136,7 @@ BARS = [
     ("a conversation to tokens", "render-openai", "openai-harmony 0.0.8 / new"),
     ("... with cached messages", "render-openai", "openai-harmony 0.0.8 / cached"),
     ("the next turn of an agent", "next-turn-openai", "openai-harmony 0.0.8 / Transcript"),
-    ("import and first completion", "start", "openai-harmony 0.0.8 / ours"),
+    ("import, and first completion", "start", "openai-harmony 0.0.8 / ours"),
 ]
 _LEFT, _RIGHT, _TOP, _STEP = 270, 700, 46, 26
 _TICKS = (1, 2, 5, 10, 20, 50, 100, 200)
