@@ -1,9 +1,16 @@
-"""Texts of our own to parse: prose, Chinese, emoji, JSON arguments, and a mixture of them."""
+"""Texts of our own: prose, Chinese, emoji, JSON arguments, code, and a mixture.
+
+Only the standard library: the workers of the wheels make their tokens from it as well.
+"""
 
 from __future__ import annotations
 
 import json
 import random
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 _ENGLISH = """\
 The harbour master keeps two ledgers. In the first she writes what arrives: the hour, the draught,
@@ -39,21 +46,82 @@ def _arguments(number: int) -> str:
     )
 
 
+_CODE = """\
+def berths(harbour: Harbour, *, draught: float = 2.5) -> list[Berth]:
+    \"\"\"Return the free berths that are deep enough, the nearest first.\"\"\"
+    free = (berth for berth in harbour.berths if not berth.boat and berth.depth >= draught)
+    return sorted(free, key=lambda berth: (berth.distance, -berth.depth))
+
+
+class Pilot:
+    def __init__(self, name: str, licences: frozenset[str] = frozenset()) -> None:
+        self.name, self.licences = name, licences
+
+    async def board(self, ship: Ship) -> None:
+        if ship.kind not in self.licences:
+            raise PermissionError(f"{self.name} has no licence for {ship.kind!r}")
+        async with ship.ladder() as ladder:
+            await ladder.climb(timeout=30.0)
+"""
+
+
+_JSON = "\n".join(_arguments(number) for number in range(4))
+
+# About 600 tokens each, so that they differ in kind and not in length. The mixed one has 1,300, of
+# which a fifth are parts of characters.
 TEXTS = {
-    "English": _ENGLISH,
-    "Chinese": _CHINESE,
-    "emoji": _EMOJI * 6,
-    "JSON": "\n".join(_arguments(number) for number in range(4)),
+    "English": _ENGLISH * 4,
+    "Chinese": _CHINESE * 4,
+    "emoji": _EMOJI * 7,
+    "JSON": _JSON,
+    "code": _CODE * 3,
+    "mixed": f"{_ENGLISH}{_CHINESE}{_ENGLISH}{_EMOJI * 4}{_JSON}",
 }
-MIXED = f"{_ENGLISH}{_CHINESE}{_ENGLISH}{_EMOJI}{TEXTS['JSON']}"
+
+_HEADERS = [
+    "<|channel|>analysis<|message|>",
+    "<|channel|>commentary to=functions.moor <|constrain|>json<|message|>",
+    "<|channel|>final<|message|>",
+]
+_BETWEEN = "<|end|><|start|>assistant"
 
 
 def completion(text: str, messages: int, end: str = "<|return|>") -> str:
-    """A completion of so many messages: thinking, a call, an answer, over and over."""
-    headers = [
-        "<|channel|>analysis<|message|>",
-        "<|channel|>commentary to=functions.moor <|constrain|>json<|message|>",
-        "<|channel|>final<|message|>",
-    ]
-    pieces = [headers[number % 3] + text for number in range(messages)]
-    return "<|end|><|start|>assistant".join(pieces) + end
+    """Return a completion of that many messages: reasoning, a call, an answer, over and over."""
+    pieces = [_HEADERS[number % 3] + text for number in range(messages)]
+    return _BETWEEN.join(pieces) + end
+
+
+COMPLETIONS = {
+    **{name: completion(text, 9) for name, text in TEXTS.items()},
+    "short messages": completion("Aye, moored.", 300),
+    "1,800 tokens": completion(_CODE, 9),
+    "5 tokens": "<|channel|>final<|message|>Hello<|return|>",
+    "107 tokens": completion(" ".join(_ENGLISH.split()[:36]), 2),
+    "a header": _HEADERS[2],
+    "a short call": _HEADERS[1] + '{"berth": 7}<|call|>',
+    "an answer": _HEADERS[2] + TEXTS["mixed"] * 4,
+    "a call": _HEADERS[1] + TEXTS["JSON"] * 8,
+}
+"""Marked text by name."""
+
+
+def random_completions(count: int, encode: Callable[[str], list[int]]) -> list[list[int]]:
+    """Return completions of one to three messages, 100 to 300 tokens each, always the same."""
+    chance = random.Random(7)
+    bodies = [encode(TEXTS[name]) for name in ("English", "Chinese", "emoji", "JSON")]
+    frames = [encode(completion("@", messages)) for messages in (1, 2, 3)]
+    (mark,) = encode("@")
+    return [list(_filled(chance.choice(frames), mark, bodies, chance)) for _ in range(count)]
+
+
+def _filled(
+    frame: list[int], mark: int, bodies: list[list[int]], chance: random.Random
+) -> Iterator[int]:
+    for token in frame:
+        if token == mark:
+            body = chance.choice(bodies)
+            start = chance.randrange(len(body) // 2)
+            yield from body[start : start + chance.randrange(100, 300)]
+        else:
+            yield token

@@ -8,7 +8,7 @@ All other rows go through the parser. A test holds the short cut to the parser's
 arbitrary tokens.
 
 Measured in one run on a loaded machine: 37 ns a token by the short cut, 226 ns by the parser,
-3,200 ns by openai-harmony (`benchmarks/logs.py`).
+3,200 ns by openai-harmony (`python -m benchmarks --rows logs`).
 """
 
 # ruff: noqa: ANN401 - numpy and Arrow are loaded late, and Arrow has no types

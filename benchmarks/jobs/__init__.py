@@ -1,0 +1,1 @@
+"""What is measured. `wheels` runs in the environments of the wheels, the others in ours."""
