@@ -276,11 +276,15 @@ _WIRE = [
     ),
     Row(
         "choices",
-        "Events of several choices of one Chat Completions stream to bytes, by chunks.",
+        "Events of several choices of one Chat Completions stream to bytes: by its writer, and by"
+        " chunks that are encoded.",
         "ns a token",
-        tuple(Way(f"choices: {n}", "wire.choices", {"count": n}) for n in (1, 4)),
-        (("choices: 4", "choices: 1"),),
-        _texts("an answer"),
+        (
+            Way("writer", "wire.choices", {"by": "writer"}),
+            Way("chunks", "wire.choices", {"by": "chunks"}),
+        ),
+        (("chunks", "writer"),),
+        {f"choices: {count}": {"text": "an answer", "count": count} for count in (1, 4)},
     ),
     Row(
         "memory",

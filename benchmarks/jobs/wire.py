@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import deque
 from functools import partial
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -150,18 +151,21 @@ def write(text: str, protocol: str, by: str, logprobs: str = "none") -> Job:
     return Job(lambda: deque(way(), maxlen=0), tokens, b"".join(way()).decode())
 
 
-def choices(text: str, count: int) -> Job:
-    """Events of several choices of one stream to bytes, by chunks; each counts its tokens."""
+def choices(text: str, by: str, count: int) -> Job:
+    """Events of several choices of one stream to bytes; each counts its tokens."""
     events, tokens = _events(text)
     protocol = PROTOCOLS["Chat Completions"]
 
-    def run() -> None:
-        feed, encode = protocol.make().feed, protocol.framing.encode
-        for event in events:
-            for choice in range(count):
-                deque(map(encode, feed(event, choice=choice)), maxlen=0)
+    def frames() -> Iterator[bytes]:
+        stream, encode = protocol.make(), protocol.framing.encode
+        write = protocol.framing.writer(stream).feed
+        for event, choice in product(events, range(count)):
+            if by == "writer":
+                yield write(event, choice=choice)
+            else:
+                yield b"".join(map(encode, stream.feed(event, choice=choice)))
 
-    return Job(run, tokens * count)
+    return Job(lambda: deque(frames(), maxlen=0), tokens * count, b"".join(frames()).decode())
 
 
 # -- Memory --
