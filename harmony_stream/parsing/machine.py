@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Any
 from harmony_stream.parsing.header_buffer import HeaderBuffer
 from harmony_stream.parsing.header_tokens import HeaderReading, read_header_tokens
 from harmony_stream.parsing.items import Piece, piece_of
-from harmony_stream.parsing.malformed import error_fields, expected_start, fed, header_faults
+from harmony_stream.parsing.malformed import (
+    error_fields,
+    expected_start,
+    fault_of_token,
+    fed,
+    header_faults,
+)
 from harmony_stream.parsing.states import (
     TABLE,
     WORD_FAULTS,
@@ -26,7 +32,6 @@ from harmony_stream.parsing.utf8_buffer import Utf8Buffer, unfinished_bytes
 from harmony_stream.values.events import (
     ContentDelta,
     EndKind,
-    ErrorFields,
     Event,
     Malformed,
     MessageEnd,
@@ -336,7 +341,7 @@ class Machine:
         if buffer.opening is _IMPLIED:
             fault = expected_start(buffer, piece)
             return [*fed([Malformed(fault._error, text, *span) if text else fault])]
-        error = Malformed(self._error(_fault_of(cell), piece), text, *span)
+        error = Malformed(self._fault(_fault_of(cell), piece)._error, text, *span)
         of_tokens = tuple(fault for fault in reading.faults if fault.kind not in WORD_FAULTS)
         _, faults = header_faults(buffer, reading._replace(faults=of_tokens), piece)
         return [*faults, error]
@@ -348,7 +353,7 @@ class Machine:
         stop = buffer.position(number, skipped)
         _, faults = header_faults(buffer, reading, piece)
         if buffer.opening is not _IMPLIED:
-            faults.append(Malformed(self._error(kind, piece), "", piece.start, piece.stop))
+            faults.append(self._fault(kind, piece))
         content = list(buffer.pieces_from(number, skipped))
         start = self._start_message(reading.header, stop, closed=False)
         events: list[Event] = [start, *faults]
@@ -436,13 +441,12 @@ class Machine:
         return [self._content(text, mark, stop)] if text and stop > 0 else []
 
     def _ignore(self, piece: Piece, cell: Cell) -> list[Event]:
-        error = self._error(_fault_of(cell), piece)
         events = self._flush(piece.start) if self.characters.held else []
-        events.append(Malformed(error, "", piece.start, piece.stop))
+        events.append(self._fault(_fault_of(cell), piece))
         return events
 
     def _replace(self, piece: Piece, cell: Cell) -> list[Event]:
-        fault = Malformed(self._error(_fault_of(cell), piece), "", piece.start, piece.stop)
+        fault = self._fault(_fault_of(cell), piece)
         text = self._content("\ufffd", piece.start, piece.stop)
         if not self.characters.held:
             return [text, fault]
@@ -463,7 +467,7 @@ class Machine:
     def _next(self, piece: Piece, cell: Cell) -> list[Event]:
         assert self.header is not None
         author = (self.header.role, self.header.name)
-        fault = Malformed(self._error(_fault_of(cell), piece), "", piece.start, piece.stop)
+        fault = self._fault(_fault_of(cell), piece)
         events = [*self._flush(piece.start), fault]
         events += self._end_message(EndKind.IMPLICIT, piece.start, piece.start)
         if piece.kind is TokenKind.START:
@@ -471,9 +475,13 @@ class Machine:
         self._buffer.open(Opening.CONTINUED, author, piece.start, piece.start)
         return events + self._keep(piece, cell)
 
-    def _error(self, kind: FaultKind, piece: Piece) -> ErrorFields:
-        header = "" if self.state is CONTENT else self._buffer.text()
-        return error_fields(self._vocabulary, kind, piece.start, piece.item, self.state, header)
+    def _fault(self, kind: FaultKind, piece: Piece) -> Malformed:
+        buffer, vocabulary = self._buffer, self._vocabulary
+        if self.state is CONTENT or not buffer.items:
+            return fault_of_token(vocabulary, kind, piece, self.state)
+        header = buffer.text()
+        error = error_fields(vocabulary, kind, piece.start, piece.item, self.state, header)
+        return Malformed(error, "", piece.start, piece.stop)
 
 
 def _is_fed(event: Event) -> bool:

@@ -28,7 +28,7 @@ _OF_LEFT_WORDS = (FaultKind.UNKNOWN_ROLE, FaultKind.UNPARSED_HEADER_TEXT)
 def error_fields(
     vocabulary: Vocabulary,
     kind: FaultKind,
-    position: int,
+    position: int | None,
     item: Item | None,
     state: State,
     header: str = "",
@@ -39,7 +39,7 @@ def error_fields(
     Args:
         vocabulary: the meaning of the tokens.
         kind: the fault.
-        position: where it is.
+        position: where it is; None: where its event starts.
         item: the token or the text at fault; None for the end of the stream.
         state: the state in which it came.
         header: the unfinished header, as errors quote it.
@@ -53,6 +53,34 @@ def error_fields(
         _NAMES[state],
         header,
         WORD_FAULTS.get(kind) or _EXPECTED[state],
+    )
+
+
+# Of tokens that have no meaning there are endlessly many.
+_MOST_FAULTS = 1000
+
+
+class _Faults(dict[tuple[FaultKind, Item | None, State], ErrorFields]):
+    """The fields of faults outside of headers, where nothing but the position differs."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        super().__init__()
+        self._vocabulary = vocabulary
+
+    def __missing__(self, fault: tuple[FaultKind, Item | None, State]) -> ErrorFields:
+        kind, item, state = fault
+        if len(self) == _MOST_FAULTS:
+            self.clear()
+        self[fault] = fields = error_fields(self._vocabulary, kind, None, item, state)
+        return fields
+
+
+def fault_of_token(
+    vocabulary: Vocabulary, kind: FaultKind, piece: Piece, state: State
+) -> Malformed:
+    """Return the fault of one token or of the end of the stream, where no header is open."""
+    return Malformed(
+        vocabulary.table(_Faults)[kind, piece.item, state], "", piece.start, piece.stop
     )
 
 

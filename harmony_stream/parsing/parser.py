@@ -309,7 +309,8 @@ class EventParser:
             self._refuse_if_closed()
         ids: list[Any] = tokens if type(tokens) is list else _listed(tokens)
         if self._is_in_content and len(ids) <= _FEW:
-            few = self._feed_few(ids)
+            # Not `self.feed`, which a subclass may have made of this method.
+            few = [*EventParser.feed(self, ids[0])] if len(ids) == 1 else self._feed_few(ids)
             if few is not None:
                 return few
         ids = _checked_ids(ids)
@@ -415,9 +416,15 @@ class EventParser:
         except (IndexError, KeyError, TypeError):
             return None
         self._texts, self._steps, self._position = texts, steps, stop
-        assert self._header is not None
-        delta = (self._header, self._index, "".join(parts), begin, end)
-        return [ContentDelta(*delta)] if parts else []
+        if not parts:
+            return []
+        delta: Any = _new(ContentDelta)  # filled in by hand, as in `feed`
+        delta.header = self._header
+        delta.index = self._index
+        delta.text = "".join(parts)
+        delta.start = begin
+        delta.stop = end
+        return [delta]
 
     def _feed_character(self, token: int, data: bytes) -> tuple[Event, ...]:
         """Take a token of content that is not remembered yet."""

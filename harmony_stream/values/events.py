@@ -126,8 +126,12 @@ class EndKind(StrEnum):
         return self is EndKind.RETURN or self is EndKind.END_OF_TEXT
 
 
-ErrorFields: TypeAlias = tuple[FaultKind, int, int | None, str, str, str, tuple[str, ...]]
-"""The fields of a `HarmonyParseError`, in their order, up to `expected`."""
+ErrorFields: TypeAlias = tuple[FaultKind, int | None, int | None, str, str, str, tuple[str, ...]]
+"""The fields of a `HarmonyParseError`, in their order, up to `expected`.
+
+The position is None if it is where the event starts: so the same fault elsewhere has the same
+fields, which all such events share.
+"""
 
 
 class _OfMessage:
@@ -267,7 +271,10 @@ class Malformed:
     def error(self) -> HarmonyParseError:
         """The fault with its place; a new error each time, with equal fields."""
         found = self._error
-        return found if isinstance(found, HarmonyParseError) else HarmonyParseError(*found)
+        if isinstance(found, HarmonyParseError):
+            return found
+        position = self.start if found[1] is None else found[1]
+        return HarmonyParseError(found[0], position, *found[2:])
 
     @property
     def kind(self) -> FaultKind:
@@ -338,11 +345,11 @@ def extend_joining(events: list[Event], more: Iterable[Event]) -> None:
 
 
 def copies(step: Sequence[Event], count: int) -> Iterator[Event]:
-    """Yield the events of a token again for each of `count` equal tokens that follow it.
+    r"""Yield the events of a token again for each of `count` equal tokens that follow it.
 
     They are deltas and faults of that token alone, as parsers emit them.
 
-    >>> fields = (FaultKind.UNEXPECTED_MARKER, 3, 200008, "<|message|>", "CONTENT", "", ("text",))
+    >>> fields = (FaultKind.UNKNOWN_TOKEN, None, 999999, "\ufffd", "CONTENT", "", ("text",))
     >>> [(fault.start, fault.error.position) for fault in copies([Malformed(fields, "", 3, 4)], 2)]
     [(4, 4), (5, 5)]
     """
@@ -353,12 +360,5 @@ def copies(step: Sequence[Event], count: int) -> Iterator[Event]:
             if isinstance(event, ContentDelta):
                 yield ContentDelta(event.header, event.index, event.text, start, stop)
             else:
-                yield _moved(event, start, stop)
-
-
-def _moved(event: Event, start: int, stop: int) -> Malformed:
-    assert isinstance(event, Malformed)
-    assert not isinstance(event._error, HarmonyParseError)
-    kind, _, *others = event._error
-    error: Any = (kind, start, *others)
-    return Malformed(error, event.text, start, stop)
+                assert isinstance(event, Malformed)
+                yield Malformed(event._error, event.text, start, stop)

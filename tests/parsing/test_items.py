@@ -3,7 +3,14 @@
 import pytest
 from strategies import RESERVED, SPECIAL, UNKNOWN, VOCABULARY, tokens_of
 
-from harmony_stream.parsing.items import Piece, kind_and_data, piece_of, plain_text_of, quote
+from harmony_stream.parsing.items import (
+    Piece,
+    kind_and_data,
+    piece_of,
+    plain_text_of,
+    quote,
+    quote_item,
+)
 from harmony_stream.parsing.items import tokens_of as known_tokens_of
 from harmony_stream.parsing.states import TokenKind
 from harmony_stream.vocabulary import Vocabulary
@@ -61,3 +68,17 @@ def test_the_text_of_a_header_is_without_its_markers():
 def test_a_piece_is_an_item_with_its_kind_its_bytes_and_its_span():
     assert piece_of(VOCABULARY, 13225, 4, 5) == Piece(TokenKind.TEXT, 13225, b"Hello", 4, 5)
     assert piece_of(VOCABULARY, "\xe9t", 4, 6).data == b"\xc3\xa9t"
+
+
+@pytest.mark.parametrize(
+    ("item", "text"),
+    [
+        (CHANNEL, "<|channel|>"),
+        (172, "\ufffd"),
+        (UNKNOWN, "\ufffd"),
+        ("ab", "ab"),
+        (b"\xff", "\ufffd"),
+    ],
+)
+def test_one_item_is_quoted_as_a_list_of_one(item, text):
+    assert quote_item(VOCABULARY, item) == quote(VOCABULARY, [item]) == text

@@ -349,6 +349,7 @@ def piece(item, start):
 
 def machine_fed(items, role=None, limit=64):
     """A machine, and the events of items that come one after the other."""
+    role = None if role is None else Role(role)
     machine, events, place = Machine(VOCABULARY, role, None, limit), [], 0
     for item in items:
         events += machine.step(piece(item, place))

@@ -1,13 +1,19 @@
 """What events tell of a fault: where it is, what came, and what was expected."""
 
+import copy
+import pickle
+
 import pytest
 from strategies import SPECIAL, VOCABULARY, described, events_of, tokens_of
 
-from harmony_stream.parsing.malformed import error_fields, fed
+from harmony_stream.parsing import malformed as module
+from harmony_stream.parsing.items import piece_of
+from harmony_stream.parsing.malformed import error_fields, fault_of_token, fed
 from harmony_stream.parsing.parser import EventParser
 from harmony_stream.parsing.states import State
 from harmony_stream.values.events import HarmonyParseError, Malformed
 from harmony_stream.values.faults import FaultKind
+from harmony_stream.vocabulary import Vocabulary
 
 
 def faults(text, role="assistant"):
@@ -33,6 +39,29 @@ def test_an_error_names_what_came_and_what_was_expected(
     assert (error.kind, error.position, error.state) == (kind, 7, state.value)
     assert (error.token, error.token_text, error.header_text) == (token, token_text, "so far")
     assert expected in error.expected
+
+
+def test_faults_of_equal_tokens_share_all_but_their_places():
+    kind, token = FaultKind.UNEXPECTED_MARKER, SPECIAL["<|message|>"]
+    one, other = (
+        fault_of_token(VOCABULARY, kind, piece_of(VOCABULARY, token, n, n + 1), State.CONTENT)
+        for n in (3, 8)
+    )
+    assert (one.start, one.error.position, other.start, other.error.position) == (3, 3, 8, 8)
+    assert one._error is other._error
+    fields = error_fields(VOCABULARY, kind, 3, token, State.CONTENT)
+    assert one.error == HarmonyParseError(*fields)
+    assert pickle.loads(pickle.dumps(one)) == copy.deepcopy(one) == one
+
+
+def test_only_so_many_faults_are_shared(monkeypatch):
+    monkeypatch.setattr(module, "_MOST_FAULTS", 2)
+    vocabulary = Vocabulary.from_tiktoken(VOCABULARY.tiktoken_encoding)
+    for token in (10**9, 10**9 + 1, 10**9 + 2):
+        piece = piece_of(vocabulary, token, 0, 1)
+        fault = fault_of_token(vocabulary, FaultKind.UNKNOWN_TOKEN, piece, State.CONTENT)
+        assert fault.error.token == token
+    assert len(vocabulary.table(module._Faults)) == 1
 
 
 @pytest.mark.parametrize(

@@ -190,7 +190,7 @@ def test_a_fault_of_the_parser_is_equal_to_one_of_equal_fields():
 
 
 def test_copies_of_a_step_follow_it_token_by_token():
-    fields = (FaultKind.UNKNOWN_TOKEN, 3, 999999, "\ufffd", "CONTENT", "", ("text",))
+    fields = (FaultKind.UNKNOWN_TOKEN, None, 999999, "\ufffd", "CONTENT", "", ("text",))
     header = Header(Role.ASSISTANT, None, "final")
     step = [ContentDelta(header, 2, "\ufffd", 3, 4), Malformed(fields, "", 3, 4)]
     found = list(copies(step, 2))
