@@ -11,8 +11,6 @@ from functools import lru_cache, partial
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
-import attrs
-
 from harmony_stream.parsing.items import Item, kind_and_data
 from harmony_stream.parsing.states import TokenKind
 from harmony_stream.values.faults import FaultKind
@@ -87,14 +85,13 @@ class HeaderReading(NamedTuple):
     left: tuple[LeftText, ...]
 
 
-@attrs.frozen
-class _Stretch:
+class _Stretch(NamedTuple):
     """The items of one run: the first, and the bytes of each."""
 
     section: Section
     opens: bool
     first: int
-    pieces: list[bytes] = attrs.field(factory=list)
+    pieces: list[bytes]
 
     def run(self) -> Run:
         data = b"".join(self.pieces)
@@ -182,7 +179,7 @@ def _cut_into_stretches(
     vocabulary: Vocabulary, items: tuple[Item, ...]
 ) -> tuple[list[_Stretch], list[Fault]]:
     """Return the runs of a header, and the faults of single tokens in it."""
-    stretches = [_Stretch(Section.ROLE, True, 0)]
+    stretches = [_Stretch(Section.ROLE, True, 0, [])]
     faults: list[Fault] = []
     for number, item in enumerate(items):
         kind, data = kind_and_data(vocabulary, item)
@@ -190,10 +187,10 @@ def _cut_into_stretches(
         if kind is TokenKind.TEXT or kind is TokenKind.UNKNOWN:
             last.pieces.append(data)
         elif section := _SECTION_OF_MARKER.get(kind):
-            stretches.append(_Stretch(section, True, number + 1))
+            stretches.append(_Stretch(section, True, number + 1, []))
         else:
             faults.append(Fault(FaultKind.UNEXPECTED_MARKER, number, 0, last.section))
-            stretches.append(_Stretch(last.section, False, number + 1))
+            stretches.append(_Stretch(last.section, False, number + 1, []))
         if kind is TokenKind.UNKNOWN:
             faults.append(Fault(FaultKind.UNKNOWN_TOKEN, number, 0, last.section))
     return stretches, faults

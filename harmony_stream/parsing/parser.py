@@ -19,7 +19,6 @@ from harmony_stream.parsing.character_steps import NO_STEPS, CharacterSteps, Ste
 from harmony_stream.parsing.items import Item, Piece, piece_of, tokens_of
 from harmony_stream.parsing.known_headers import NOWHERE, Node, Root, known_headers
 from harmony_stream.parsing.machine import CONTENT, Machine
-from harmony_stream.parsing.marked_text import MarkedText
 from harmony_stream.parsing.states import State, TokenKind
 from harmony_stream.parsing.utf8_buffer import unfinished_bytes
 from harmony_stream.values.events import (
@@ -39,6 +38,7 @@ from harmony_stream.vocabulary import FormattingToken, Vocabulary
 if TYPE_CHECKING:
     from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
 
+    from harmony_stream.parsing.marked_text import MarkedText
     from harmony_stream.values.header import Header
 
 
@@ -340,6 +340,9 @@ class EventParser:
         """
         self._refuse_if_closed()
         self._settle()
+        # Most programs feed tokens only; the import takes 1 ms of 80.
+        from harmony_stream.parsing.marked_text import MarkedText
+
         marked_text = self._marked_text or MarkedText(self._vocabulary, text)
         items = marked_text.cut(text)
         self._take(str)
