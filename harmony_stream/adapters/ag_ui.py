@@ -52,6 +52,8 @@ class AgUiStream(BlockStream):
     RUN_STARTED TEXT_MESSAGE_START TEXT_MESSAGE_CONTENT TEXT_MESSAGE_END RUN_FINISHED
     """
 
+    protocol = "AG-UI"
+
     _blocks: ClassVar[Mapping[RouteKind, Block]] = {
         RouteKind.TEXT: Block(
             "messageId",

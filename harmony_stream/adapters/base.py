@@ -20,7 +20,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import attrs
 
@@ -35,7 +35,9 @@ from harmony_stream.adapters.options import (
     Ending,
     Reason,
     Usage,
-    check_reason,
+    check_ending,
+    check_message,
+    check_names,
     no_ending,
     random_id,
 )
@@ -101,8 +103,28 @@ def finite(entry: LogProbability) -> Chunk:
     return found
 
 
+def _entries(logprobs: Sequence[LogProbability], event: ContentDelta) -> list[Chunk]:
+    if len(logprobs) < event.stop:
+        raise ValueError(
+            f"logprobs has {len(logprobs)} entries, and a text ends with token {event.stop}: "
+            "give one entry for each token that was fed to the parser so far"
+        )
+    return [finite(entry) for entry in logprobs[event.start : event.stop]]
+
+
+def _named(event: ContentDelta | MessageEnd) -> str:
+    # Without its text, which may be reasoning: errors go to logs.
+    return f"{type(event).__name__} {event.start}:{event.stop} ({event.channel} channel)"
+
+
 class ClientStream(ABC):
-    """Interface of all client streams: `feed` and `finish`, or `iterate` over a whole turn."""
+    """Interface of all client streams: `feed` and `finish`, or `iterate` over a whole turn.
+
+    Attributes:
+        protocol: the name of its protocol, which the framing for it has too.
+    """
+
+    protocol: ClassVar[str] = ""
 
     @abstractmethod
     def feed(
@@ -185,7 +207,8 @@ class MessageState:
     """State of the open message, or of the last one.
 
     Attributes:
-        header: its header.
+        header: its header, with a mended recipient.
+        source: the header in its events.
         route: its route.
         stop: the end of its tokens so far.
         texts: its texts so far, or None if they are not needed when it ends.
@@ -198,6 +221,7 @@ class MessageState:
     """
 
     header: Header
+    source: Header
     route: Route
     stop: int = 0
     texts: list[str] | None = None
@@ -210,6 +234,20 @@ class MessageState:
     def __attrs_post_init__(self) -> None:
         # Read for each token, and each access to an enum's member costs 20 ns.
         self.is_reasoning = self.route.kind is RouteKind.REASONING
+
+    def check(self, event: ContentDelta | MessageEnd) -> None:
+        """Check that an event belongs to this message.
+
+        Otherwise reasoning of one parser would be shown as the answer of another.
+
+        Raises:
+            ValueError: if it does not.
+        """
+        if event.header is not self.source and event.header != self.source:
+            raise ValueError(
+                f"{_named(event)} belongs to another message than the one that is open: "
+                "make a stream for each parser, or pass the number of its choice"
+            )
 
     @property
     def text(self) -> str:
@@ -276,6 +314,9 @@ class CompletionStream(ClientStream):
         on_problem: Callable[[Problem], None] | None = None,
         show_problems: bool = False,
     ) -> None:
+        check_names(tools)
+        if not isinstance(unlabelled, Unlabelled):
+            raise TypeError(f"unlabelled is {unlabelled!r}; give an Unlabelled(...)")
         self._hides_reasoning = hide_reasoning
         self._tools = frozenset(tools)
         self._unlabelled = unlabelled
@@ -288,7 +329,7 @@ class CompletionStream(ClientStream):
         # True if each chunk contains `sequence_number`. Not of the class: reads cost 40 ns there.
         self._is_numbered = False
         self._sequence_number = 0
-        self._message = MessageState(_BARE, Route(RouteKind.HIDDEN), is_open=False)
+        self._message = MessageState(_BARE, _BARE, Route(RouteKind.HIDDEN), is_open=False)
         # Text outside of messages is held until the next message, whose header may contain it.
         self._held: list[_Stray] = []
         self._is_cut_in_header = False
@@ -312,8 +353,9 @@ class CompletionStream(ClientStream):
                 event's span selects those of its text.
 
         Raises:
-            ValueError: if called after `finish` or `fail`, or if the start of the event's message
-                is missing.
+            TypeError: if this is not an event.
+            ValueError: if called after `finish` or `fail`; if the event belongs to another message
+                than the one that is open; or if there are too few log probabilities.
         """
         if self._message.is_open and isinstance(event, ContentDelta):
             return self._delta(event, logprobs)
@@ -327,7 +369,12 @@ class CompletionStream(ClientStream):
             return chunks + self._fault(event, logprobs)
         if self._message.is_open and isinstance(event, MessageEnd):
             return chunks + self._message_end(event)
-        raise ValueError(f"{event!r} without the start of its message")
+        if not isinstance(event, ContentDelta | MessageEnd):
+            raise TypeError(
+                f"a {type(event).__name__} is not an event: "
+                "call feed for each of the events that the parser returns"
+            )
+        raise ValueError(f"{_named(event)} comes without the start of its message")
 
     def finish(self, reason: Reason | None = None, usage: Usage | None = None) -> list[Chunk]:
         """End the stream and return its last chunks. A second call returns `[]`.
@@ -342,7 +389,7 @@ class CompletionStream(ClientStream):
         Raises:
             ValueError: if the reason is another one.
         """
-        check_reason(reason)
+        check_ending(reason, usage)
         if self._is_finished:
             return []
         chunks = self._opening()
@@ -356,7 +403,12 @@ class CompletionStream(ClientStream):
         return chunks + self._closing(reason, usage)
 
     def fail(self, message: str) -> list[Chunk]:
-        """End the stream with an error for the client. After `finish` it returns `[]`."""
+        """End the stream with an error for the client. After `finish` it returns `[]`.
+
+        Raises:
+            TypeError: if the message is not a string.
+        """
+        check_message(message)
         if self._is_finished:
             return []
         chunks = self._opening()
@@ -393,7 +445,7 @@ class CompletionStream(ClientStream):
             stray.header = header
         chunks += self._send_held()
         found = route(header, self._tools, self._unlabelled)
-        self._enter(header, found, event.stop)
+        self._enter(header, event.header, found, event.stop)
         self._reply.has_begun |= header.role is Role.ASSISTANT
         return chunks + self._reports_on(found, event, is_mended) + self._start(found)
 
@@ -423,15 +475,16 @@ class CompletionStream(ClientStream):
         if is_of_others or not stray.text:
             return []
         found = stray_route(fault, header, self._unlabelled)
-        self._enter(_BARE, found, fault.stop)
+        self._enter(_BARE, _BARE, found, fault.stop)
         chunks = self._start(found)
         delta = ContentDelta(_BARE, 0, stray.text, fault.start, fault.stop)
         chunks += self._delta(delta, stray.logprobs)
         return chunks + self._close_message(True)
 
-    def _enter(self, header: Header, found: Route, stop: int) -> None:
+    def _enter(self, header: Header, source: Header, found: Route, stop: int) -> None:
         texts: list[str] | None = [] if self._keeps(found) else None
-        self._message = MessageState(header, found, stop, texts, self._has_logprobs(found))
+        has_logprobs = self._has_logprobs(found)
+        self._message = MessageState(header, source, found, stop, texts, has_logprobs)
 
     def _reports_on(self, found: Route, event: MessageStart, is_mended: bool) -> list[Chunk]:
         """Report the problems with the destination of a message."""
@@ -453,6 +506,9 @@ class CompletionStream(ClientStream):
     def _delta(self, event: ContentDelta, logprobs: Sequence[LogProbability] | None) -> list[Chunk]:
         # A writer does this too, for each token, without the chunk: change both.
         message, text, entries = self._message, event.text, None
+        message.check(event)
+        if logprobs is not None and message.has_logprobs:
+            entries = _entries(logprobs, event)
         message.stop = event.stop
         if message.is_reasoning:
             message.reasoning_tokens += event.stop - event.start
@@ -460,8 +516,7 @@ class CompletionStream(ClientStream):
             message.texts.append(text)
         if message.separator is not None:
             text, message.separator = message.separator + text, None
-        if logprobs is not None and message.has_logprobs:
-            entries = [finite(entry) for entry in logprobs[event.start : event.stop]]
+        if entries is not None:
             self._keep_logprobs(entries)
         chunk = self._delta_chunk(text, entries)
         if chunk is None:
@@ -472,6 +527,7 @@ class CompletionStream(ClientStream):
 
     def _message_end(self, event: MessageEnd) -> list[Chunk]:
         message = self._message
+        message.check(event)
         message.stop = event.stop
         if event.end is EndKind.TRUNCATED:
             return []
@@ -515,7 +571,7 @@ class CompletionStream(ClientStream):
         chunks = []
         if lack_arguments(message.route, message.header, arguments):
             # JSON is expected, and client libraries fail on an empty text.
-            empty = ContentDelta(message.header, 0, NO_ARGUMENTS, end, end)
+            empty = ContentDelta(message.source, 0, NO_ARGUMENTS, end, end)
             chunks += self._delta(empty, None)
         chunks += self._end(message.route, True)
         if lack_json(message.header, arguments, self._tools):

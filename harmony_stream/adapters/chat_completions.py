@@ -17,7 +17,14 @@ from harmony_stream.adapters.base import (
     LogProbability,
     events_of,
 )
-from harmony_stream.adapters.options import Reason, StreamOptions, Usage, check_reason, random_id
+from harmony_stream.adapters.options import (
+    Reason,
+    StreamOptions,
+    Usage,
+    check_ending,
+    check_message,
+    random_id,
+)
 from harmony_stream.adapters.routing import Route, RouteKind
 from harmony_stream.values.completion import BLANK_LINE
 
@@ -71,6 +78,8 @@ class ChatCompletionStream(ClientStream):
     >>> [chunk["choices"][0]["finish_reason"] for chunk in stream.finish()]
     ['stop']
     """
+
+    protocol = "Chat Completions"
 
     def __init__(
         self,
@@ -138,9 +147,12 @@ class ChatCompletionStream(ClientStream):
             choice: the only choice to end; the stream stays open for the others.
 
         Raises:
-            ValueError: if the reason is another one.
+            ValueError: if the reason is another one, or usage is given with a choice.
+            TypeError: if usage is not a `Usage`.
         """
-        check_reason(reason)
+        check_ending(reason, usage)
+        if choice is not None and usage is not None:
+            raise ValueError("usage counts all choices: give it to the finish() without a choice")
         if self._is_finished:
             return []
         chunks = [] if (choice or 0) in self._choices else self._open(choice or 0)
@@ -152,7 +164,12 @@ class ChatCompletionStream(ClientStream):
         return chunks + ([] if usage is None else [self._usage(usage)])
 
     def fail(self, message: str) -> list[Chunk]:
-        """End the stream with an error object, which OpenAI's client raises as an exception."""
+        """End the stream with an error object, which OpenAI's client raises as an exception.
+
+        Raises:
+            TypeError: if the message is not a string.
+        """
+        check_message(message)
         if self._is_finished:
             return []
         chunks = [] if self._choices else self._open(0)

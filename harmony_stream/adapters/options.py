@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
-from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
 
 import attrs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable
 
     from harmony_stream.adapters.problems import Problem
     from harmony_stream.adapters.routing import Unlabelled
@@ -19,6 +20,12 @@ Reason: TypeAlias = Literal["stop", "tool_calls", "length"]
 
 
 REASONS = (None, "stop", "tool_calls", "length")
+
+
+def _check_count(usage: object, field: attrs.Attribute[Any], count: object) -> None:
+    is_missing = count is None and field.default is None
+    if not is_missing and (type(count) is not int or count < 0):
+        raise ValueError(f"{field.name} is {count!r}, expected a number of tokens, 0 or more")
 
 
 @attrs.frozen
@@ -31,12 +38,15 @@ class Usage:
         cached_tokens: tokens of the prompt that were in a cache.
         reasoning_tokens: sampled tokens that are reasoning. None to use the adapter's count of the
             tokens of reasoning text (of characters, if the parser was fed marked text).
+
+    Raises:
+        ValueError: a count is not an integer from 0.
     """
 
-    input_tokens: int
-    output_tokens: int
-    cached_tokens: int = 0
-    reasoning_tokens: int | None = None
+    input_tokens: int = attrs.field(validator=_check_count)
+    output_tokens: int = attrs.field(validator=_check_count)
+    cached_tokens: int = attrs.field(default=0, validator=_check_count)
+    reasoning_tokens: int | None = attrs.field(default=None, validator=_check_count)
 
     @property
     def total_tokens(self) -> int:
@@ -74,10 +84,38 @@ def no_ending() -> Ending:
     return None, None
 
 
-def check_reason(reason: object) -> None:
-    """Raise ValueError if this is not a `Reason`, before anything changes."""
+def check_ending(reason: object, usage: object) -> None:
+    """Check the arguments of `finish` before anything changes.
+
+    Raises:
+        ValueError: if the reason is not a `Reason`.
+        TypeError: if the usage is not a `Usage`.
+    """
     if reason not in REASONS:
         raise ValueError(f"reason is {reason!r}, expected one of {REASONS}")
+    if usage is not None and not isinstance(usage, Usage):
+        raise TypeError(f"usage is {usage!r}; give a Usage(input_tokens=..., output_tokens=...)")
+
+
+def check_message(message: object) -> None:
+    """Check the argument of `fail` before anything changes.
+
+    Raises:
+        TypeError: if it is not text, which is sent to the client as it is.
+    """
+    if not isinstance(message, str):
+        raise TypeError(f"message is {message!r}; give a string that the client may read")
+
+
+def check_names(tools: object) -> None:
+    """Check the names of the declared functions.
+
+    Raises:
+        TypeError: if they are not a collection of strings.
+    """
+    names = tools if isinstance(tools, Collection) and not isinstance(tools, str) else (None,)
+    if not all(isinstance(name, str) for name in names):
+        raise TypeError(f'tools is {tools!r}; give the names of the functions: ["get_weather"]')
 
 
 def random_id(prefix: str) -> str:

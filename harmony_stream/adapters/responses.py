@@ -172,6 +172,8 @@ class ResponseStream(CompletionStream):
     ['completed']
     """
 
+    protocol = "Responses"
+
     def __init__(
         self,
         model: str,

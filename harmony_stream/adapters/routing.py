@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from enum import Enum
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import attrs
 
@@ -82,18 +82,23 @@ class Route:
         return f"{self.server}.{self.name}" if self.server else self.name
 
 
-class Unlabelled(NamedTuple):
+_KIND_OF_PLACE = {"content": RouteKind.TEXT, "reasoning": RouteKind.REASONING}
+_PLACE = attrs.validators.in_(tuple(_KIND_OF_PLACE))
+
+
+@attrs.frozen
+class Unlabelled:
     """The destination of text without a known channel, which is always reported too.
 
     A bare answer must not vanish, so text without a channel is content. Text on an unknown channel
     is reasoning, so that it is neither lost nor shown as the answer.
+
+    Raises:
+        ValueError: a destination is neither `content` nor `reasoning`.
     """
 
-    without_channel: Destination = "content"
-    on_unknown_channel: Destination = "reasoning"
-
-
-_KIND_OF_PLACE = {"content": RouteKind.TEXT, "reasoning": RouteKind.REASONING}
+    without_channel: Destination = attrs.field(default="content", validator=_PLACE)
+    on_unknown_channel: Destination = attrs.field(default="reasoning", validator=_PLACE)
 
 
 def is_unlabelled(header: Header) -> bool:
@@ -137,7 +142,9 @@ def route(
         header = attrs.evolve(header, recipient=None)
     if is_unlabelled(header):
         places = unlabelled or Unlabelled()
-        return Route(_KIND_OF_PLACE[places[header.channel is not None]])
+        is_bare = header.channel is None
+        place = places.without_channel if is_bare else places.on_unknown_channel
+        return Route(_KIND_OF_PLACE[place])
     return Route(RouteKind.TEXT if header.is_visible else RouteKind.REASONING)
 
 

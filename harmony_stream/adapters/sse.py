@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from harmony_stream.adapters.base import ClientStream
 from harmony_stream.adapters.json_line import to_json as to_json  # public here
 from harmony_stream.adapters.writer import Writer
+from harmony_stream.support.checks import check_seconds
 from harmony_stream.support.closing import closing
 from harmony_stream.support.event_stream import FrameReader
 from harmony_stream.support.read_ahead import read_ahead
@@ -29,7 +31,6 @@ if TYPE_CHECKING:
         Mapping,
     )
 
-    from harmony_stream.adapters.base import ClientStream
     from harmony_stream.support.event_stream import Frame
 
 KEEP_ALIVE = b": keep-alive\n\n"
@@ -52,11 +53,13 @@ class Framing:
     Attributes:
         names_events: true if an `event:` line repeats the event's type.
         ends_with_done: true if the last frame is `[DONE]`.
+        protocol: the protocol of the client streams that it frames.
         headers: the headers of the HTTP response.
     """
 
     names_events: bool = False
     ends_with_done: bool = False
+    protocol: str = ""
     headers: Mapping[str, str] = HEADERS
 
     def encode(self, chunk: Mapping[str, Any]) -> bytes:
@@ -81,7 +84,18 @@ class Framing:
             yield end
 
     def writer(self, stream: ClientStream) -> Writer:
-        """Return the writer of a client stream of this protocol."""
+        """Return the writer of a client stream of this protocol.
+
+        Raises:
+            TypeError: if this is not a client stream, or one of another protocol.
+        """
+        if not isinstance(stream, ClientStream):
+            raise TypeError(f"{stream!r} is not a client stream; give an object such as AgUiStream")
+        if stream.protocol != self.protocol:
+            raise TypeError(
+                f"a {type(stream).__name__} speaks {stream.protocol or 'no named protocol'}, "
+                f"and this framing is of {self.protocol or 'none'}; use the framing of the stream"
+            )
         return Writer(stream, self.encode, self.end())
 
     async def aframes(
@@ -93,7 +107,12 @@ class Framing:
             chunks: the chunks of the stream. They are closed if the reader disconnects.
             keep_alive: seconds without a chunk after which a comment is sent, repeatedly. A task
                 then reads the chunks, up to 16 of them ahead of the reader.
+
+        Raises:
+            TypeError, ValueError: `keep_alive` is not a number above 0; at the first frame.
         """
+        if keep_alive is not None:
+            check_seconds("keep_alive", keep_alive)
         heard = chunks if keep_alive is None else read_ahead(chunks, keep_alive)
         async with closing(heard):
             async for chunk in heard:
@@ -108,11 +127,13 @@ EVENTS = Framing(names_events=True)
 `events.d.ts` holds their types.
 """
 
-CHAT_COMPLETIONS = Framing(ends_with_done=True)
-RESPONSES = Framing(names_events=True)
-AG_UI = Framing()
+CHAT_COMPLETIONS = Framing(ends_with_done=True, protocol="Chat Completions")
+RESPONSES = Framing(names_events=True, protocol="Responses")
+AG_UI = Framing(protocol="AG-UI")
 UI_MESSAGES = Framing(
-    ends_with_done=True, headers={**HEADERS, "x-vercel-ai-ui-message-stream": "v1"}
+    ends_with_done=True,
+    protocol="UI messages",
+    headers={**HEADERS, "x-vercel-ai-ui-message-stream": "v1"},
 )
 
 

@@ -53,6 +53,8 @@ class UiMessageStream(BlockStream):
     start start-step text-start text-delta text-end finish-step finish
     """
 
+    protocol = "UI messages"
+
     _blocks: ClassVar[Mapping[RouteKind, Block]] = {
         RouteKind.TEXT: Block(
             "id", "txt_", ({"type": "text-start"},), "text-delta", "delta", ("text-end",)

@@ -58,6 +58,8 @@ class _Template:
         """Take more text of the message, and return its frame."""
         # As `CompletionStream._delta` notes it: a call for both costs each token 12 %.
         message, text = self.message, event.text
+        if event.header is not message.source:
+            message.check(event)
         message.stop = event.stop
         if message.is_reasoning:
             message.reasoning_tokens += event.stop - event.start

@@ -12,8 +12,11 @@ if TYPE_CHECKING:
     from harmony_stream.vocabulary import Vocabulary
 
 # Real texts need a few hundred steps; anything could need millions. When there are more than these,
-# they are forgotten. A parser keeps the ones that it stands in.
+# they are forgotten, also by the parsers that stand in them, which may wait for long.
 _MOST_STEPS = 20_000
+
+# Of all vocabularies: as long as the texts of the largest.
+_NO_TEXTS: list[str | None] = []
 
 
 class Step(NamedTuple):
@@ -65,23 +68,27 @@ class CharacterSteps:
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._texts = vocabulary.texts
-        self.no_texts: list[str | None] = [None] * len(vocabulary.texts)
-        """As long as the vocabulary's texts, so that each token has its place in both."""
-        self._forget()
-
-    def _forget(self) -> None:
+        _NO_TEXTS.extend([None] * (len(vocabulary.texts) - len(_NO_TEXTS)))
+        self.no_texts = _NO_TEXTS
+        """No text for any token, so that each has its place here too."""
         self.first = Steps(b"", 0)
         """The steps while no bytes are held."""
         self._after: dict[tuple[bytes, int], Steps] = {}
+        self._count = 0
+
+    def _forget(self) -> None:
+        for steps in [self.first, *self._after.values()]:
+            steps.clear()
+        self._after = {}
         self._count = 0
 
     def after(self, held: bytes, width: int) -> Steps:
         """Return the steps after the bytes of an unfinished character."""
         if not held:
             return self.first
-        if (held, width) not in self._after:
-            self._after[held, width] = Steps(held, width)
-        return self._after[held, width]
+        return self._after.get((held, width)) or self._after.setdefault(
+            (held, width), Steps(held, width)
+        )
 
     def texts_after(self, held: bytes) -> list[str | None]:
         """Return the texts of whole tokens by id: none is known while bytes are held."""
@@ -89,7 +96,9 @@ class CharacterSteps:
 
     def remember(self, before: Steps, token: int, text: str | None, after: Steps) -> None:
         """Remember what a token did that is not whole characters by itself."""
-        if self._count == _MOST_STEPS:
+        if token in before:
+            return
+        if self._count >= _MOST_STEPS:
             self._forget()
         self._count += 1
         before[token] = Step(text, before.width + 1, after, self.texts_after(after.held))

@@ -19,30 +19,38 @@ if TYPE_CHECKING:
     from harmony_stream.vocabulary import Vocabulary
 
 # A header has 3 to 12 tokens. Headers that are longer, or more than fit into so many nodes, do not
-# come again. A parser keeps the node that it stands in.
+# come again. They are forgotten also by the parsers that wait at a root.
 _LONGEST = 64
 _MOST_NODES = 4096
 # Prompts give few authors, and parsers have few limits.
-_MOST_TABLES = 64
+_MOST_TABLES = 16
 
 
 class Node(dict[int, "Node"]):
     """A place in a header: the next places by token.
 
     Attributes:
-        tokens: the tokens up to here, with the `<|start|>` that opened the header, if one did.
+        parent: the place before the last token; None before the first one.
+        token: the last token.
+        length: the number of tokens up to here.
         state: the state that a parser is in.
         header: the header, if the last token is its `<|message|>`.
         so_far: the header as far as it is known here, if that was asked for.
     """
 
-    __slots__ = ("header", "so_far", "state", "tokens")
+    __slots__ = ("header", "length", "parent", "so_far", "state", "token")
 
-    def __init__(self, state: State, tokens: tuple[int, ...] = ()) -> None:
+    def __init__(self, state: State, parent: Node | None = None, token: int = -1) -> None:
         self.state = state
-        self.tokens = tokens
+        self.parent = parent
+        self.token = token
+        self.length: int = 0 if parent is None else parent.length + 1
         self.header: Header | None = None
         self.so_far: Header | None = None
+
+    def tokens(self) -> tuple[int, ...]:
+        """Return the tokens up to here, with the `<|start|>` that opened the header, if one did."""
+        return () if self.parent is None else (*self.parent.tokens(), self.token)
 
 
 NOWHERE = Node(State.CONTENT)
@@ -68,19 +76,21 @@ class Root(Node):
 class KnownHeaders:
     """The headers that came after one kind of prompt; none has more than `limit` tokens."""
 
-    __slots__ = ("_count", "_limit", "_roots", "_vocabulary")
+    __slots__ = ("_count", "_roots", "_vocabulary")
 
     def __init__(self, vocabulary: Vocabulary, limit: int) -> None:
         self._vocabulary = vocabulary
-        self._limit = limit
-        self._forget()
+        self._count = 0
+        self._roots = {
+            Opening.START: Root(State.EXPECT_START, limit + 2),
+            Opening.PROMPT: Root(State.ROLE, limit + 1),
+        }
 
     def _forget(self) -> None:
         self._count = 0
-        self._roots = {
-            Opening.START: Root(State.EXPECT_START, self._limit + 2),
-            Opening.PROMPT: Root(State.ROLE, self._limit + 1),
-        }
+        for root in self._roots.values():
+            root.clear()
+            root.whole.clear()
 
     def root(self, opening: Opening) -> Root:
         """Return the place before a header that `<|start|>`, or the prompt, opens."""
@@ -108,7 +118,7 @@ class KnownHeaders:
     def _next(self, node: Node, token: int) -> Node:
         if token not in node:
             kind, _ = kind_and_data(self._vocabulary, token)
-            node[token] = Node(TABLE[node.state][kind].next, (*node.tokens, token))
+            node[token] = Node(TABLE[node.state][kind].next, node, token)
             self._count += 1
         return node[token]
 
@@ -119,7 +129,7 @@ class _Tables(dict[tuple["Role | None", str | None, int], KnownHeaders]):
         self._vocabulary = vocabulary
 
     def __missing__(self, prompt: tuple[Role | None, str | None, int]) -> KnownHeaders:
-        if len(self) == _MOST_TABLES:
+        if len(self) >= _MOST_TABLES:  # more if threads race
             self.clear()
         self[prompt] = known = KnownHeaders(self._vocabulary, prompt[-1])
         return known

@@ -69,7 +69,7 @@ class _Faults(dict[tuple[FaultKind, Item | None, State], ErrorFields]):
 
     def __missing__(self, fault: tuple[FaultKind, Item | None, State]) -> ErrorFields:
         kind, item, state = fault
-        if len(self) == _MOST_FAULTS:
+        if len(self) >= _MOST_FAULTS:
             self.clear()
         self[fault] = fields = error_fields(self._vocabulary, kind, None, item, state)
         return fields

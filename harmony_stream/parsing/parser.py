@@ -223,7 +223,7 @@ class EventParser:
     @property
     def state(self) -> State:
         """The place in the format that the parser has reached."""
-        return self._node.state if self._node.tokens else self._machine.state
+        return self._node.state if self._node.length else self._machine.state
 
     @property
     def position(self) -> int:
@@ -234,10 +234,10 @@ class EventParser:
     def header(self) -> Header | None:
         """The header of the current message as far as it is known; None between messages."""
         node = self._node
-        if not node.tokens:
+        if not node.length:
             return self._machine.header_so_far()
         if node.so_far is None:
-            node.so_far = self._machine.read_at_once(node.tokens).header
+            node.so_far = self._machine.read_at_once(node.tokens()).header
         return node.so_far
 
     # -- Feeding ----------------------------------------------------------------------------------
@@ -257,7 +257,9 @@ class EventParser:
         # Most tokens by far are whole characters of content; next come parts of characters. The
         # event is filled in by hand: 140 ns, where its constructor takes 300, of 400 for all.
         try:  # a float is no index; a negative number is one, from the end
-            text = self._texts[token] if token >= 0 else None  # type: ignore[operator]
+            text = self._texts[token]
+            if token < 0:  # type: ignore[operator]
+                text = None
         except (IndexError, TypeError):
             return self._feed_slowly(token)
         start = self._position
@@ -390,6 +392,7 @@ class EventParser:
             self._input = kind
             if kind is str:
                 self._machine.limit_headers(self._max_header_tokens * _CHARACTERS_A_TOKEN)
+                self._refresh()  # the fast paths take tokens only
         elif self._input is not kind:
             raise ValueError("a parser takes tokens or marked text, not both: reset() it first")
 
@@ -406,7 +409,9 @@ class EventParser:
         begin = end = stop
         try:
             for token in tokens:
-                text = texts[token] if token >= 0 else None
+                text = texts[token]
+                if token < 0:
+                    return None
                 width, stop = 1, stop + 1
                 if text is None:
                     text, width, steps, texts = steps[token]
@@ -493,7 +498,7 @@ class EventParser:
         if node.header is None:
             self._node = node
             return ()
-        return (self._start_at_once(node.header, self._position - len(node.tokens)),)
+        return (self._start_at_once(node.header, self._position - node.length),)
 
     def _start_at_once(self, header: Header, start: int) -> MessageStart:
         event = self._machine.start_at_once(header, start, self._position)
@@ -503,15 +508,15 @@ class EventParser:
 
     def _settle(self) -> None:
         """Bring the machine to where the fast paths have come."""
-        steps, tokens = self._steps, self._node.tokens
+        steps, node = self._steps, self._node
         if steps is not NO_STEPS:
             characters = self._machine.characters
             characters.held, characters.mark = steps.held, self._position - steps.width
-        elif tokens:
+        elif node.length:
             self._node = NOWHERE
             self._input = int
-            self._position -= len(tokens)
-            for token in tokens:
+            self._position -= node.length
+            for token in node.tokens():
                 self._feed_token(token)
 
     def _refresh(self) -> None:
@@ -618,6 +623,8 @@ class EventParser:
         root, special = self._node, self._vocabulary.special_tokens
         if not isinstance(root, Root):
             return None
+        if root.state is not State.ROLE and ids[first] != special[FormattingToken.START]:
+            return None
         try:
             last = ids.index(special[FormattingToken.MESSAGE], first, first + root.longest)
         except ValueError:
@@ -634,8 +641,6 @@ class EventParser:
         start = self._vocabulary.special_tokens[FormattingToken.START]
         is_in_prompt = self._machine.state is State.ROLE
         if start in tokens[not is_in_prompt :]:  # of many starts, only the last is worth a look
-            return None
-        if not is_in_prompt and tokens[0] != start:
             return None
         reading = self._machine.read_at_once(tokens[:-1])
         if reading.faults:

@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from harmony_stream.serving.response import FramesResponse
+from harmony_stream.support.checks import check_function, check_seconds
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping
@@ -30,10 +31,14 @@ class PushResponse(FramesResponse):
     Args:
         headers: the headers of the framing, such as `sse.CHAT_COMPLETIONS.headers`.
         on_close: a function that is called once if the client can receive nothing more although
-            `end` was not called: it has disconnected, or it does not read. Stop the work here.
+            `end` was not called: it has disconnected, or it does not read. Stop the work here. It
+            must be a plain function, since nothing waits for it.
         keep_alive: seconds of silence after which a comment is sent, repeatedly.
         limit: the number of bytes that may wait while the connection takes none. One more `write`
             of any size is accepted, since the last frames of a response repeat all of its text.
+
+    Raises:
+        TypeError, ValueError: an argument is not valid. The error names it.
     """
 
     def __init__(
@@ -44,13 +49,18 @@ class PushResponse(FramesResponse):
         keep_alive: float = 15.0,
         limit: int = 256 * 1024,
     ) -> None:
+        check_function("on_close", on_close, 0)
+        check_seconds("keep_alive", keep_alive)
+        if type(limit) is not int or limit < 1:
+            raise ValueError(f"limit: {limit!r} is not a number of bytes above 0; give 262144")
         super().__init__(self._written(), headers, keep_alive)
         self._on_close = on_close
         self._limit = limit
         self._waiting: list[bytes] = []
         self._size = 0
-        # Until the connection has taken everything. Bytes of one step never wait for a client.
-        self._is_blocked = True
+        # True while the connection does not take what it was given. Bytes of one step, and those
+        # before the response begins, never wait for the client.
+        self._is_blocked = False
         self._is_ended = self._is_closed = False
         self._news: asyncio.Future[None] | None = None
         self._listening: asyncio.Task[None] | None = None
@@ -67,8 +77,13 @@ class PushResponse(FramesResponse):
             True, or False if the client cannot receive them. Then `on_close` has been called.
 
         Raises:
+            TypeError: if this is not `bytes`.
             ValueError: if called after `end`.
         """
+        if type(data) is not bytes:
+            raise TypeError(
+                f"data is {type(data).__name__}, not bytes; write what a writer returns"
+            )
         if self._is_ended:
             raise ValueError("the response has ended: write before you call end()")
         if self._is_closed or not data:

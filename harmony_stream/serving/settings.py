@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 import time
 from datetime import date as calendar_date
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from harmony_stream.adapters.options import random_id
+from harmony_stream.support.checks import check_function, check_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,43 +39,11 @@ def _check_flag(_: Settings, attribute: attrs.Attribute[Any], value: object) -> 
 
 
 def _check_seconds(_: Settings, attribute: attrs.Attribute[Any], value: object) -> None:
-    sentence = (
-        f"Settings.{attribute.name}: {value!r} is not a number of seconds above 0, up to 1e9; "
-        "give 15.0, for example"
-    )
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError(sentence)
-    if not 0 < value <= _LONGEST:
-        raise ValueError(sentence)
-
-
-_LONGEST = 1e9  # thirty years; timers overflow at longer times
+    check_seconds(f"Settings.{attribute.name}", value)
 
 
 def _check_function(_: Settings, attribute: attrs.Attribute[Any], value: object) -> None:
-    """Refuse a value that is not callable with its arguments, or whose result would be awaited."""
-    place = f"Settings.{attribute.name}: {value!r}"
-    count = _ARGUMENTS[attribute.name]
-    if not callable(value) or any(map(_is_not_plain, (value, type(value).__call__))):
-        raise TypeError(f"{place} is not a plain function; give one of {count} arguments")
-    if not _takes(value, count):
-        raise TypeError(f"{place} is not a function of {count} arguments; give one that is")
-
-
-def _is_not_plain(function: object) -> bool:
-    """Return whether a call returns an awaitable or an iterator instead of a result."""
-    checks = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
-    return any(check(function) for check in checks)
-
-
-def _takes(function: Callable[..., Any], count: int) -> bool:
-    try:
-        inspect.signature(function).bind(*range(count))
-    except ValueError:  # a builtin without a signature
-        return True
-    except TypeError:
-        return False
-    return True
+    check_function(f"Settings.{attribute.name}", value, _ARGUMENTS[attribute.name])
 
 
 def _check_date(settings: Settings, attribute: attrs.Attribute[Any], value: object) -> None:

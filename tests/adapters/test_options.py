@@ -8,7 +8,7 @@ import pytest
 from harmony_stream.adapters.options import (
     REASONS,
     Usage,
-    check_reason,
+    check_ending,
     counted_ids,
     no_ending,
     random_id,
@@ -29,7 +29,7 @@ def test_usage_is_frozen_and_counts_reasoning_by_itself_unless_told():
 
 @pytest.mark.parametrize("reason", REASONS)
 def test_why_an_engine_stops_is_one_of_three_or_unknown(reason):
-    check_reason(reason)
+    check_ending(reason, None)
     assert reason in (None, "stop", "tool_calls", "length")
 
 
@@ -37,7 +37,7 @@ def test_why_an_engine_stops_is_one_of_three_or_unknown(reason):
 def test_any_other_reason_is_refused_with_those_there_are(reason):
     sentence = f"reason is {reason!r}, expected one of {REASONS}"
     with pytest.raises(ValueError, match=f"^{re.escape(sentence)}$"):
-        check_reason(reason)
+        check_ending(reason, None)
 
 
 def test_an_engine_that_says_nothing_gives_neither_reason_nor_usage():

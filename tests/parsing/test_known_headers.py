@@ -24,7 +24,8 @@ def test_a_remembered_header_is_found_as_a_whole_and_token_by_token():
     node, states = root, []
     for number, token in enumerate(TOKENS, 1):
         node = node[token]
-        assert node.tokens == TOKENS[:number]
+        assert node.tokens() == TOKENS[:number]
+        assert node.length == number
         states.append(node.state)
     assert states == [State.ROLE, State.ROLE, State.CHANNEL, State.CHANNEL, State.CONTENT]
     assert node.header is FINAL
@@ -62,6 +63,16 @@ def test_too_many_headers_are_forgotten(monkeypatch):
         known.remember(Opening.PROMPT, (word, 1, 2, 3), FINAL)
     assert list(known.root(Opening.PROMPT)) == [4]
     assert list(known.root(Opening.PROMPT).whole) == [(4, 1, 2, 3)]
+
+
+def test_a_parser_that_waits_keeps_no_headers_that_were_forgotten(monkeypatch):
+    monkeypatch.setattr(module, "_MOST_NODES", 8)
+    known = KnownHeaders(VOCABULARY, 64)
+    waiting = known.root(Opening.PROMPT)
+    for word in range(5):
+        known.remember(Opening.PROMPT, (word, 1, 2, 3), FINAL)
+    assert known.root(Opening.PROMPT) is waiting
+    assert len(waiting.whole) == 1
 
 
 def test_parsers_share_the_headers_of_their_prompt_and_of_their_limit():
@@ -114,4 +125,4 @@ def test_a_header_without_fault_is_remembered_whatever_way_it_is_fed(way):
 def test_nowhere_leads_nowhere():
     EventParser().feed_many([SPECIAL["<|channel|>"]])
     assert NOWHERE == {}
-    assert NOWHERE.tokens == ()
+    assert NOWHERE.tokens() == ()

@@ -908,3 +908,45 @@ def test_a_fault_ends_a_character_of_which_parts_are_remembered():
         assert parser.feed(158) == ()
         assert described(parser.feed(RESERVED)) == ["'\ufffd' 3:4", "unexpected_marker 4:5"]
         assert described(parser.feed(13225)) == ["'Hello' 5:6"]
+
+
+def test_tokens_are_refused_after_marked_text_that_is_held_back_also_if_their_header_is_known():
+    for _ in range(2):  # the second time the header is known
+        EventParser().feed_many(HEADER)
+        parser = EventParser()
+        assert parser.feed_text("<|chan") == []
+        for token in HEADER:
+            with pytest.raises(ValueError, match="tokens or marked text, not both"):
+                parser.feed(token)
+        events = parser.feed_text("nel|>final<|message|>hi")
+        assert described([*events, *parser.close()])[1:] == ["'hi' 27:29", "truncated 29:29"]
+
+
+@pytest.mark.parametrize("odd", [numpy.array([5, 6]), numpy.array([[5]]), "a", None, 1.5])
+def test_what_is_no_integer_is_a_type_error_in_content_too(odd):
+    parser = fed("<|channel|>final<|message|>")
+    for feed in (parser.feed, lambda token: parser.feed_many([token, token])):
+        with pytest.raises(TypeError):
+            feed(odd)
+    assert parser.position == 3
+
+
+class Compared(int):
+    """A token that counts how often it is compared."""
+
+    count = 0
+    __hash__ = int.__hash__
+
+    def __eq__(self, other):
+        Compared.count += 1
+        return int(self) == other
+
+    def __ne__(self, other):
+        return not self == other
+
+
+def test_tokens_between_messages_are_not_searched_for_a_header_each():
+    tokens = [Compared(token) for token in [220, 197] * 200]
+    Compared.count = 0
+    EventParser(None, max_header_tokens=1000).feed_many(tokens)
+    assert Compared.count < 5 * len(tokens)
