@@ -121,7 +121,7 @@ class ClientStream(ABC):
     """Interface of all client streams: `feed` and `finish`, or `iterate` over a whole turn.
 
     Attributes:
-        protocol: the name of its protocol, which the framing for it has too.
+        protocol: the name of its protocol, as in the framing for it; "" to go with any.
     """
 
     protocol: ClassVar[str] = ""
@@ -338,7 +338,9 @@ class CompletionStream(ClientStream):
         self._reply = _Reply()
 
     def _turn(self, choice: int) -> CompletionStream | None:
-        return None if choice else self
+        # A subclass may change what `feed` returns.
+        is_ours = type(self).feed is CompletionStream.feed
+        return self if is_ours and not choice else None
 
     # -- The ways in --
 

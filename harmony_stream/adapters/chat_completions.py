@@ -179,7 +179,9 @@ class ChatCompletionStream(ClientStream):
         return chunks + self._choices[0]._failure(message)
 
     def _turn(self, choice: int) -> CompletionStream | None:
-        return self._choices.get(choice)
+        # A subclass may change what `feed` returns.
+        is_ours = type(self).feed is ChatCompletionStream.feed
+        return self._choices.get(choice) if is_ours else None
 
     def _feed_choice(
         self, choice: int, event: Event, logprobs: Sequence[LogProbability] | None

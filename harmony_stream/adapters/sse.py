@@ -53,7 +53,7 @@ class Framing:
     Attributes:
         names_events: true if an `event:` line repeats the event's type.
         ends_with_done: true if the last frame is `[DONE]`.
-        protocol: the protocol of the client streams that it frames.
+        protocol: the protocol of the client streams that it frames; "" for any.
         headers: the headers of the HTTP response.
     """
 
@@ -91,10 +91,10 @@ class Framing:
         """
         if not isinstance(stream, ClientStream):
             raise TypeError(f"{stream!r} is not a client stream; give an object such as AgUiStream")
-        if stream.protocol != self.protocol:
+        if stream.protocol and self.protocol and stream.protocol != self.protocol:
             raise TypeError(
-                f"a {type(stream).__name__} speaks {stream.protocol or 'no named protocol'}, "
-                f"and this framing is of {self.protocol or 'none'}; use the framing of the stream"
+                f"a {type(stream).__name__} speaks {stream.protocol}, and this framing is for "
+                f"{self.protocol}; use the framing of that protocol"
             )
         return Writer(stream, self.encode, self.end())
 

@@ -125,6 +125,10 @@ class Sampling:
         self._limit = prompt.max_tokens
         self._prompted = len(prompt.tokens)  # counted now, since the engine may change the list
         self.tokens = engine.sample(prompt)
+        if not hasattr(self.tokens, "__aiter__"):
+            kind = type(self.tokens).__name__
+            remedy = "make it an asynchronous generator (async def, and yield)"
+            raise TypeError(f"engine.sample returned {kind}, not an async iterator; {remedy}")
         self._reason: Reason | None = None
         self._parser = EventParser()
         self._last: Sequence[Event] = ()

@@ -90,18 +90,19 @@ class WriterWithoutReasoning:
 
     def feed(self, event: Event) -> bytes:
         """Take one event and return the visible frames that follow from it."""
-        frames = self._shown.feed(event)
+        # First, since it reports problems to the server, which may raise an error: the client's
+        # stream can then still tell its failure.
         self._whole.feed(event)
-        return frames
+        return self._shown.feed(event)
 
     def finish(self, reason: Reason | None, usage: Usage | None) -> bytes:
         """End the stream and return its last frames."""
-        frames = self._shown.finish(reason, usage)  # first, as in `feed`: both may need ids
         self._whole.finish(reason, usage)
-        return frames
+        return self._shown.finish(reason, usage)
 
     def fail(self, message: str) -> bytes:
         """End the stream with an error for the client."""
+        self._whole.fail(message)
         return self._shown.fail(message)
 
 

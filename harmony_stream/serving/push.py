@@ -7,6 +7,8 @@ import logging
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from starlette.requests import ClientDisconnect
+
 from harmony_stream.serving.response import FramesResponse
 from harmony_stream.support.checks import check_function, check_seconds
 
@@ -73,6 +75,9 @@ class PushResponse(FramesResponse):
     def write(self, data: bytes) -> bool:
         """Send bytes as soon as the client can take them.
 
+        Args:
+            data: whole frames, since a comment may come between two writes.
+
         Returns:
             True, or False if the client cannot receive them. Then `on_close` has been called.
 
@@ -119,6 +124,8 @@ class PushResponse(FramesResponse):
                 self._is_blocked = True
                 yield data
             self._is_blocked = False
+            if self._is_closed:  # the body must not end as if it were complete
+                raise ClientDisconnect
             if self._is_ended:
                 return
             self._news = loop.create_future()
@@ -146,4 +153,7 @@ class PushResponse(FramesResponse):
         self._is_closed = True
         self._waiting.clear()
         if is_early:
-            self._on_close()
+            try:
+                self._on_close()
+            except Exception:  # it may be called in the engine's step, which serves others
+                _LOG.exception("on_close of a response failed")

@@ -186,8 +186,8 @@ def _response_stream(
         return stream, sse.RESPONSES.writer(stream)
     ids = SameIds(settings.ids)
     quiet = {**options, "on_problem": None}  # the other stream reports
-    shown = ResponseStream(model, hide_reasoning=True, **{**quiet, "ids": ids.first})
-    stream = StoredResponseStream(model, **{**options, "ids": ids.second})
+    stream = StoredResponseStream(model, **{**options, "ids": ids.first})
+    shown = ResponseStream(model, hide_reasoning=True, **{**quiet, "ids": ids.second})
     return stream, WriterWithoutReasoning(*map(sse.RESPONSES.writer, (shown, stream)))
 
 

@@ -26,7 +26,7 @@ class FramesResponse(StreamingResponse):
     When the client disconnects, the frames are closed at once, even while they wait.
 
     Args:
-        frames: the frames, in any pieces.
+        frames: the frames; each piece has whole ones, since a comment may come between two.
         headers: the headers of the framing.
         keep_alive: seconds of silence after which a comment is sent, repeatedly.
     """
@@ -37,6 +37,7 @@ class FramesResponse(StreamingResponse):
         super().__init__(frames, headers=headers)
         self._frames = frames
         self._keep_alive = keep_alive
+        self._is_gone = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the response, as an ASGI app."""
@@ -47,6 +48,7 @@ class FramesResponse(StreamingResponse):
 
     async def _disconnected(self, receive: Receive) -> None:
         await disconnected(receive)
+        self._is_gone = True
 
     async def _send_frames(self, send: Send) -> None:
         start = {"type": "http.response.start", "status": 200, "headers": self.raw_headers}
@@ -54,6 +56,8 @@ class FramesResponse(StreamingResponse):
         body = _Body(send, self._keep_alive)
         async with closing(body), closing(self._frames):
             async for data in self._frames:
+                if self._is_gone:  # and the engine has swallowed its cancellation
+                    return
                 await body.send(data)
             await body.send(b"", more_body=False)
 

@@ -94,13 +94,18 @@ class _Ahead(Generic[_Item]):
         self._timer = self._loop.call_at(due, self._on_timer)
 
     async def aclose(self) -> None:
-        """Close the source, and raise its error if it has one."""
+        """Close the source, and raise the error of that, if there is one.
+
+        An error that the reader has not reached is nobody's business any more.
+        """
         self._timer.cancel()
         self._is_closed = True
+        was_done = self.task.done()
         self.task.cancel()
         await asyncio.wait([self.task])
-        if not self.task.cancelled():
-            self.task.result()
+        error = None if self.task.cancelled() else self.task.exception()
+        if error is not None and not was_done:
+            raise error
 
 
 def _resolve(future: asyncio.Future[bool] | None, result: bool) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import pickle
 
 import attrs
 import pytest
@@ -105,6 +106,9 @@ STREAMS = {
         blocks(read_ui_messages, "text", "reasoning", "tool-input"),
     ),
 }
+each_kind = pytest.mark.parametrize(
+    "stream_of", [each[0] for each in STREAMS.values()], ids=list(STREAMS)
+)
 each_stream = pytest.mark.parametrize(("stream_of", "heard"), STREAMS.values(), ids=list(STREAMS))
 
 
@@ -179,8 +183,61 @@ def test_after_its_end_a_stream_gives_nothing_and_takes_nothing(stream_of, heard
 @pytest.mark.parametrize("number", [1, -1])
 def test_what_belongs_to_no_message_that_was_started_is_refused(number, stream_of, heard):
     event = events_of(ANSWER)[number]
-    with pytest.raises(ValueError, match=r"^\w+\(.*\) without the start of its message$"):
+    sentence = r"^\w+ \d:\d \(final channel\) comes without the start of its message$"
+    with pytest.raises(ValueError, match=sentence):
         stream_of().feed(event)
+
+
+@each_kind
+@pytest.mark.parametrize("number", [1, 2])
+def test_what_another_parser_emits_never_gets_into_an_open_message(number, stream_of):
+    thoughts = events_of("<|channel|>analysis<|message|>SECRET<|end|>")
+    start, *_ = events_of(ANSWER)
+    stream = stream_of()
+    stream.feed(thoughts[0])
+    stream.feed(start)
+    with pytest.raises(ValueError, match="belongs to another message than the one that is open"):
+        stream.feed(thoughts[number])
+
+
+@each_stream
+def test_events_that_are_equal_but_not_the_same_belong_to_a_message(stream_of, heard):
+    copies = [pickle.loads(pickle.dumps(event)) for event in events_of(ANSWER)]
+    assert heard(run(stream_of(), copies)).texts == ["Four."]
+
+
+@each_kind
+@pytest.mark.parametrize("thing", [13225, "a", None, [], ()])
+def test_what_is_no_event_is_refused(thing, stream_of):
+    with pytest.raises(TypeError, match=f"a {type(thing).__name__} is not an event: call feed"):
+        stream_of().feed(thing)
+
+
+@each_kind
+def test_an_end_with_wrong_arguments_ends_nothing(stream_of):
+    stream = stream_of()
+    for event in events_of(ANSWER):
+        stream.feed(event)
+    with pytest.raises(TypeError, match=r"usage is .*; give a Usage"):
+        stream.finish("stop", {"prompt_tokens": 1})
+    with pytest.raises(TypeError, match="message is RuntimeError"):
+        stream.fail(RuntimeError("x"))
+    assert "stop" in json.dumps(stream.finish("stop")) or stream.protocol != "Chat Completions"
+
+
+@each_kind
+@pytest.mark.parametrize("tools", ["get_weather", [{"name": "f"}], 5, [None]])
+def test_tools_are_names(tools, stream_of):
+    with pytest.raises(TypeError, match=r"^tools is .*; give the names of the functions"):
+        stream_of(tools=tools).feed(events_of(ANSWER)[0])
+
+
+@each_kind
+def test_the_places_of_unlabelled_text_are_checked(stream_of):
+    with pytest.raises(TypeError, match=r"unlabelled is 'reasoning'; give an Unlabelled"):
+        stream_of(unlabelled="reasoning").feed(events_of(ANSWER)[0])
+    with pytest.raises(ValueError, match="without_channel"):
+        Unlabelled(without_channel="hidden")
 
 
 @each_stream

@@ -9,6 +9,8 @@ from harmony_stream.adapters.options import (
     REASONS,
     Usage,
     check_ending,
+    check_message,
+    check_names,
     counted_ids,
     no_ending,
     random_id,
@@ -53,3 +55,18 @@ def test_random_ids_have_their_prefix_and_never_repeat():
 def test_counted_ids_are_counted_for_each_prefix_and_each_stream():
     first, second = counted_ids(), counted_ids()
     assert [first("a_"), first("a_"), first("b_"), second("a_")] == ["a_1", "a_2", "b_1", "a_1"]
+
+
+@pytest.mark.parametrize(
+    "counts", [(-1, 0), (1, 2.5), ("1", 2), (True, 1), (1, 2, None), (1, 2, 0, -1), (1, 2, 0, "a")]
+)
+def test_counts_are_numbers_from_0(counts):
+    with pytest.raises(ValueError, match=r"tokens is .*, expected a number of tokens, 0 or more"):
+        Usage(*counts)
+
+
+def test_what_a_stream_is_told_is_checked():
+    check_names(["f", "g"])
+    check_names(frozenset())
+    check_message("sorry")
+    check_ending(None, Usage(1, 2))

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import examples
 
-from harmony_stream.adapters import ClientStream, sse
-from harmony_stream.adapters.sse import Decoder, ServerSentEvent
+from harmony_stream.adapters import AgUiStream, ChatCompletionStream, ClientStream, sse
+from harmony_stream.adapters.sse import AG_UI, EVENTS, RESPONSES, Decoder, ServerSentEvent
 
 FRAMINGS = {
     "chat completions": (sse.CHAT_COMPLETIONS, b'data: {"type":"a"}\n\n', b"data: [DONE]\n\n"),
@@ -201,3 +201,31 @@ def test_chunks_need_not_be_a_generator():
             return {"n": 1 - self.left}
 
     assert collect(Chunks()) == WANTED
+
+
+@pytest.mark.parametrize(
+    ("framing", "stream", "sentence"),
+    [
+        (AG_UI, ChatCompletionStream("m"), "a ChatCompletionStream speaks Chat Completions, and"),
+        (RESPONSES, AgUiStream("t", "r"), "this framing is for Responses; use the framing of that"),
+        (EVENTS, None, "None is not a client stream; give an object such as AgUiStream"),
+        (AG_UI, AgUiStream, "is not a client stream"),
+    ],
+)
+def test_a_writer_is_refused_for_a_stream_of_another_protocol(framing, stream, sentence):
+    with pytest.raises(TypeError, match=sentence):
+        framing.writer(stream)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "error"), [(0, ValueError), (-1, ValueError), ("5", TypeError)]
+)
+def test_keep_alive_is_a_time(seconds, error):
+    async def chunks():
+        yield {}
+
+    async def read():
+        return [frame async for frame in AG_UI.aframes(chunks(), keep_alive=seconds)]
+
+    with pytest.raises(error, match=r"keep_alive: .* is not a number of seconds above 0"):
+        asyncio.run(read())

@@ -387,3 +387,62 @@ def test_nothing_is_kept_of_a_message_that_has_ended(end, stream_of, framing):
     assert list(writer._templates) == [0]
     end(writer)
     assert not writer._templates
+
+
+class Redacting(ChatCompletionStream):
+    def feed(self, event, **options):
+        chunks = super().feed(event, **options)
+        for chunk in chunks:
+            delta = chunk["choices"][0]["delta"]
+            if delta.get("content"):
+                delta["content"] = "***"
+        return chunks
+
+
+class Counting(AgUiStream):
+    def feed(self, event, **options):
+        return [{"type": "CUSTOM", "name": type(event).__name__}, *super().feed(event, **options)]
+
+
+@pytest.mark.parametrize(
+    ("make", "framing"),
+    [
+        (lambda: Redacting("m", ids=counted_ids(), clock=lambda: 5.0), sse.CHAT_COMPLETIONS),
+        (lambda: Counting("t", "r", ids=counted_ids()), sse.AG_UI),
+    ],
+)
+def test_what_a_subclass_makes_of_feed_is_written(make, framing):
+    events = events_of("<|channel|>final<|message|>Four is it.<|return|>")
+    stream, writer = make(), framing.writer(make())
+    for event in events:
+        assert writer.feed(event) == b"".join(map(framing.encode, stream.feed(event)))
+
+
+@each_protocol
+def test_a_delta_of_another_message_is_refused_by_the_writer_too(stream_of, framing):
+    thoughts = events_of("<|channel|>analysis<|message|>SECRET<|end|>")
+    answer = events_of("<|channel|>final<|message|>Four<|end|>")
+    writer = framing.writer(stream_of())
+    for event in (thoughts[0], answer[0], answer[1]):
+        writer.feed(event)
+    with pytest.raises(ValueError, match="belongs to another message than the one that is open"):
+        writer.feed(thoughts[1])
+    assert b"SECRET" not in writer.feed(answer[2]) + writer.finish("stop")
+
+
+def test_log_probabilities_are_those_of_all_tokens_so_far():
+    stream = ChatCompletionStream("m")
+    writer = sse.CHAT_COMPLETIONS.writer(stream)
+    start, *deltas = events_of("<|channel|>final<|message|>Four is it.")
+    writer.feed(start)
+    with pytest.raises(ValueError, match="logprobs has 1 entries, and a text ends with token 4"):
+        writer.feed(deltas[0], logprobs=[{"token": "Four", "logprob": -0.1}])
+    entries = [{"token": str(n), "logprob": -0.1} for n in range(4)]
+    assert b'"token":"3"' in writer.feed(deltas[0], logprobs=entries)
+
+
+def test_usage_is_refused_with_a_choice_since_it_would_not_be_sent():
+    stream = ChatCompletionStream("m")
+    with pytest.raises(ValueError, match=r"usage counts all choices: give it to the finish\(\)"):
+        stream.finish("stop", Usage(1, 2), choice=0)
+    assert stream.finish("stop", Usage(1, 2))[-1]["usage"]["total_tokens"] == 3

@@ -212,3 +212,15 @@ def test_what_are_no_settings_is_refused_before_there_is_a_request():
 def test_the_stop_tokens_are_those_of_the_vocabulary():
     special = Vocabulary.default().special_tokens
     assert [special[name] for name in ("<|return|>", "<|call|>", "<|endoftext|>")] == STOPS
+
+
+@pytest.mark.parametrize("sampled", [None, [200002], iter([200002])])
+def test_an_engine_that_returns_something_else_is_told_what_to_return(sampled):
+    class Engine:
+        models = ("any",)
+
+        def sample(self, prompt):
+            return sampled
+
+    with pytest.raises(TypeError, match=r"engine.sample returned \w+, not an async iterator; make"):
+        Sampling(Engine(), Prompt("any", (), [1]))

@@ -110,3 +110,72 @@ def test_a_stream_whose_end_cannot_be_written_fails(caplog):
     found = asyncio.run(all_of(frames_of(sampling, Unwritten(), "any")))
     assert found == [b"failed"]
     assert "not JSON serializable" in caplog.text
+
+
+class Ready:
+    """An engine whose tokens are all ready, so that it never waits."""
+
+    models = ("any",)
+
+    def __init__(self):
+        self.read = 0
+
+    async def sample(self, prompt):
+        for token in [*ids("<|channel|>final<|message|>"), *[13225] * 100_000]:
+            self.read += 1
+            yield token
+
+
+def test_an_engine_that_never_waits_leaves_turns_to_others():
+    engine = Ready()
+
+    async def main():
+        others = []
+
+        async def other():
+            while True:
+                others.append(engine.read)
+                await asyncio.sleep(0)
+
+        task = asyncio.create_task(other())
+        found = frames(engine)
+        async for _ in found:
+            if engine.read == 1000:
+                break
+        task.cancel()
+        await found.aclose()
+        return others
+
+    others = asyncio.run(main())
+    assert 50 <= len(others) <= 70
+    assert engine.read == 1000
+
+
+class Failing:
+    """A writer that fails at the end, or at the last event."""
+
+    def __init__(self, fails_at):
+        self.fails_at = fails_at
+
+    def feed(self, event):
+        if self.fails_at == type(event).__name__:
+            raise RuntimeError("no feed")
+        return type(event).__name__.encode() + b" "
+
+    def finish(self, reason, usage):
+        raise RuntimeError("no finish")
+
+    def fail(self, message):
+        return b"failed"
+
+
+@pytest.mark.parametrize(
+    ("fails_at", "last"),
+    [("finish", b"ContentDelta MessageEnd failed"), ("MessageEnd", b"ContentDelta failed")],
+)
+def test_the_last_text_is_sent_even_if_the_end_fails(fails_at, last, caplog):
+    prompt = Prompt("any", (), [1, 2, 3], max_tokens=4)
+    sampling = Sampling(Listening(ids(ANSWER)), prompt)
+    found = asyncio.run(all_of(frames_of(sampling, Failing(fails_at), "any")))
+    assert b"".join(found).endswith(last)
+    assert "a stream of any failed" in caplog.text

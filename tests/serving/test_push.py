@@ -196,19 +196,74 @@ async def test_a_client_that_reads_again_in_time_loses_nothing(pushing, response
     assert b"".join(connection.bodies) == b"0123456789" * 50
 
 
-def test_a_response_that_never_begins_keeps_a_bounded_number_of_bytes():
+def test_no_client_is_dropped_before_the_response_begins():
     async def main():
         pushing = Pushing(limit=100)
-        written = 0
-        while pushing.response.write(b"0123456789"):
-            written += 10
-        assert (written, pushing.closed) == (110, 1)
-        async with pushing:  # it begins after all
-            await asyncio.wait_for(pushing.task, LONG)
-            pushing.task = asyncio.sleep(0)
-        assert (pushing.closed, pushing.connection.is_complete) == (1, False)
+        for _ in range(100):
+            assert pushing.response.write(b"0123456789")
+        async with pushing:
+            assert pushing.connection.bodies == [b"0123456789" * 100]
+            assert pushing.response.write(b"!")
+        assert pushing.closed == 1
 
     asyncio.run(main())
+
+
+@pushed(limit=10)
+async def test_the_end_after_a_drop_does_not_complete_the_body(pushing, response, connection):
+    connection.reads.clear()
+    while response.write(b"0123456789"):
+        await turns()
+    response.end()
+    connection.reads.set()
+    await pushing.task
+    assert (pushing.closed, connection.is_complete) == (1, False)
+
+
+@pushed()
+async def test_a_response_that_is_closed_in_its_own_turn_is_not_completed(
+    pushing, response, connection
+):
+    response._close()
+    response.end()
+    await pushing.task
+    assert (pushing.closed, connection.is_complete) == (1, False)
+
+
+def test_an_error_of_on_close_stays_out_of_the_step(caplog):
+    def fail():
+        raise RuntimeError("cannot stop")
+
+    async def main():
+        response = PushResponse(sse.AG_UI.headers, fail)
+        response._close()
+        assert not response.write(b"a")
+
+    asyncio.run(main())
+    assert "on_close of a response failed" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "sentence"),
+    [
+        ({"on_close": 5}, TypeError, "on_close: 5 is not a plain function"),
+        ({"on_close": asyncio.sleep}, TypeError, "is not a plain function"),
+        ({"keep_alive": 0}, ValueError, "keep_alive: 0 is not a number of seconds above 0"),
+        ({"keep_alive": None}, TypeError, "keep_alive: None is not a number of seconds"),
+        ({"limit": 0}, ValueError, "limit: 0 is not a number of bytes above 0; give 262144"),
+        ({"limit": 1.5}, ValueError, "limit: 1.5 is not a number of bytes"),
+    ],
+)
+def test_arguments_are_checked_when_they_are_passed(options, error, sentence):
+    with pytest.raises(error, match=sentence):
+        PushResponse(**{"headers": sse.AG_UI.headers, "on_close": lambda: None, **options})
+
+
+@pytest.mark.parametrize("data", ["a", None, [b"a"], bytearray(b"a")])
+def test_only_bytes_are_written(data):
+    response = PushResponse(sse.AG_UI.headers, lambda: None)
+    with pytest.raises(TypeError, match=f"data is {type(data).__name__}, not bytes"):
+        response.write(data)
 
 
 def test_bytes_written_before_the_response_begins_are_sent():

@@ -153,12 +153,11 @@ def test_an_error_of_the_source_reaches_the_reader_after_the_items_before_it(cou
     run(main())
 
 
-def test_an_error_that_was_read_ahead_reaches_a_reader_that_leaves_before_it():
+def test_an_error_that_was_read_ahead_does_not_reach_a_reader_that_leaves_before_it():
     async def main():
         items = read_ahead(Source(None, None, error=RuntimeError("died")).items(), LONG)
         await anext(items)
-        with pytest.raises(RuntimeError, match="died"):
-            await items.aclose()
+        await items.aclose()
 
     run(main())
 
