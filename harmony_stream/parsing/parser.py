@@ -71,7 +71,9 @@ class EventParser:
             `Malformed` event, and no sequence of tokens raises.
         vocabulary: the meaning of the tokens (default: o200k_harmony).
         max_header_tokens: a header longer than that is broken off, and its left-over words become
-            content. Marked text counts 8 characters as one token.
+            content. Marked text counts 8 characters as one token. Headers of calls have up to 16
+            tokens. A limit below that breaks usual headers off, also before the name of their
+            channel, and the text of such a message is visible.
 
     Raises:
         TypeError: `max_header_tokens` is not an integer.
