@@ -312,9 +312,12 @@ class EventParser:
         if self._closed:
             self._refuse_if_closed()
         ids: list[Any] = tokens if type(tokens) is list else _listed(tokens)
-        if self._is_in_content and len(ids) <= _FEW:
+        if len(ids) == 1:
             # Not `self.feed`, which a subclass may have made of this method.
-            few = [*EventParser.feed(self, ids[0])] if len(ids) == 1 else self._feed_few(ids)
+            found = EventParser.feed(self, ids[0])
+            return [*found] if len(found) < 2 else join_deltas(found)
+        if self._is_in_content and len(ids) <= _FEW:
+            few = self._feed_few(ids)
             if few is not None:
                 return few
         ids = _checked_ids(ids)
