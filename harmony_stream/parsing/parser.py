@@ -169,6 +169,7 @@ class EventParser:
         """
         parser = cls(None, vocabulary=vocabulary, max_header_tokens=max_header_tokens)
         parser.feed_many(prompt_tokens)
+        parser._settle()
         parser._strict = strict
         parser._machine.begin_here(follows_tokens=parser._position > 0)
         parser._origin = parser._machine.copy()
