@@ -18,10 +18,8 @@ from harmony_stream.errors import (
     RenderFormattingTokenError,
     RenderReferenceError,
 )
-from harmony_stream.parsing.collect import MessageCollector, parse
 from harmony_stream.parsing.parser import EventParser, aiter_events, iter_events
 from harmony_stream.parsing.states import State
-from harmony_stream.values.completion import Completion, ToolCall
 from harmony_stream.values.events import (
     ContentDelta,
     EndKind,
@@ -77,7 +75,9 @@ if TYPE_CHECKING:
         messages_to_drop,
         normalize_history,
     )
+    from harmony_stream.parsing.collect import MessageCollector, parse
     from harmony_stream.rendering import Profile, Renderer, render_events
+    from harmony_stream.values.completion import Completion, ToolCall
 
 __all__ = [
     "Author",
@@ -145,18 +145,30 @@ __all__ = [
     "render_events",
 ]
 
-# The writing side is loaded at its first use. Importing it takes as long as the whole reading side
-# (40 ms), which does not need it.
+# Loaded at their first use. Whoever feeds tokens one by one needs no messages of them (3 ms). The
+# writing side takes as long as the whole reading side (40 ms), which does not need it.
+_MESSAGES = {
+    "Completion": "values.completion",
+    "MessageCollector": "parsing.collect",
+    "ToolCall": "values.completion",
+    "parse": "parsing.collect",
+}
 _WRITING = ("rendering", "drop_in", "history")
 
 
 def __getattr__(name: str) -> object:
+    if name in _MESSAGES:
+        return _found(name, import_module(f"{__name__}.{_MESSAGES[name]}"))
     for room in _WRITING if name in __all__ else ():
         module = import_module(f"{__name__}.{room}")
         if name in module.__all__:
-            globals()[name] = value = getattr(module, name)
-            return value
+            return _found(name, module)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _found(name: str, module: object) -> object:
+    globals()[name] = value = getattr(module, name)
+    return value
 
 
 def __dir__() -> list[str]:
