@@ -11,6 +11,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import attrs
+
 from benchmarks.report import about, dump, row_as_dict, text_of
 from benchmarks.rounds import Effort, WaysDisagreeError, measure_row
 from benchmarks.rows import ROWS, Row
@@ -42,9 +44,9 @@ def _arguments() -> argparse.ArgumentParser:
     )
     parser.add_argument("--rows", nargs="+", choices=ROWS, metavar="NAME", help="rows [all]")
     parser.add_argument("--list", action="store_true", help="list the rows, and measure nothing")
-    parser.add_argument("--rounds", type=_positive, default=25, help="number of rounds [25]")
+    parser.add_argument("--rounds", type=_positive, help="number of rounds [25, or 2 if quick]")
     parser.add_argument(
-        "--quick", action="store_true", help="two short rounds of one small case of each row"
+        "--quick", action="store_true", help="short rounds of one small case of each row"
     )
     parser.add_argument("--out", type=_new_file, metavar="FILE", help="JSON file for the result")
     return parser
@@ -85,6 +87,11 @@ def _measure(rows: list[Row], effort: Effort) -> dict[str, Any]:
     return found
 
 
+def _effort(rounds: int | None, quick: bool) -> Effort:
+    effort = _QUICK if quick else Effort(rounds=25)
+    return effort if rounds is None else attrs.evolve(effort, rounds=rounds)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return the exit status."""
     options = _arguments().parse_args(arguments)
@@ -95,7 +102,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if missing := missing_libraries(rows):
         _progress(f"not installed: {', '.join(missing)}; run scripts/setup_reference_wheels.py")
         return 2
-    effort = _QUICK if options.quick else Effort(rounds=options.rounds)
+    effort = _effort(options.rounds, options.quick)
     try:
         result = {"about": about(effort), "rows": _measure(rows, effort)}
     except (KeyboardInterrupt, JobError, WaysDisagreeError) as error:

@@ -90,7 +90,11 @@ def body_from(data: bytes) -> dict[str, Any]:
 # -- Chat Completions ------------------------------------------------------------------------------
 
 # Fields that would change the answer in a way that is not supported, and their allowed values.
-_CHAT_LIMITS: dict[str, tuple[Any, ...]] = {"n": (None, 1), "logprobs": (None, False)}
+_CHAT_LIMITS: dict[str, tuple[Any, ...]] = {
+    "n": (None, 1),
+    "logprobs": (None, False),
+    "top_logprobs": (None, 0),
+}
 
 
 def chat_request(body: Mapping[str, Any], settings: Settings) -> Asked:

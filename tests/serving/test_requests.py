@@ -124,6 +124,7 @@ def test_a_method_that_an_address_has_not_is_refused(refusal, backend):
         ({"max_tokens": True}, "max_tokens"),
         ({"n": 2}, "n"),
         ({"logprobs": True}, "logprobs"),
+        ({"top_logprobs": 3}, "top_logprobs"),
     ],
 )  # fmt: skip
 def test_a_chat_request_that_cannot_be_served_is_refused_by_field(refusal, change, param):
