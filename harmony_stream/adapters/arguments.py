@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from harmony_stream.adapters.routing import CALLS, Route, RouteKind, route
@@ -35,10 +36,12 @@ def lack_json(header: Header, arguments: str, tools: Collection[str] = ()) -> bo
     >>> lack_json(Header(Role.ASSISTANT, None, "analysis", "python", "code"), "1 +")
     False
     """
-    return _should_be_json(header, tools) and not _is_json(arguments)
+    return _should_be_json(header, frozenset(tools)) and not _is_json(arguments)
 
 
-def _should_be_json(header: Header, tools: Collection[str]) -> bool:
+# Streams repeat their headers, and a route takes 8 us.
+@lru_cache(maxsize=512)
+def _should_be_json(header: Header, tools: frozenset[str]) -> bool:
     kind = route(header, tools).kind
     is_typeless_function = kind is RouteKind.FUNCTION and header.data_type is None
     return kind in CALLS and (_is_typed_json(header) or is_typeless_function)
