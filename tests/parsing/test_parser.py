@@ -950,3 +950,12 @@ def test_tokens_between_messages_are_not_searched_for_a_header_each():
     Compared.count = 0
     EventParser(None, max_header_tokens=1000).feed_many(tokens)
     assert Compared.count < 5 * len(tokens)
+
+
+@pytest.mark.parametrize("role", ["assistant", None])
+def test_a_token_that_means_something_at_the_very_start_means_it_once(role):
+    tokens = [SPECIAL["<|startoftext|>"]] * 12
+    by_one, at_once = EventParser(role), EventParser(role)
+    found = [event for token in tokens for event in by_one.feed(token)]
+    assert at_once.feed_many(tokens) == found
+    assert described(at_once.close()) == described(by_one.close())
