@@ -107,7 +107,13 @@ class PushResponse(FramesResponse):
         self._wake()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the response, as an ASGI app."""
+        """Send the response, as an ASGI app.
+
+        Raises:
+            RuntimeError: if it was sent before.
+        """
+        if self._is_closed:
+            raise RuntimeError("a PushResponse is sent once: make one for each request")
         try:
             await super().__call__(scope, receive, send)
         finally:
@@ -136,16 +142,14 @@ class PushResponse(FramesResponse):
             self._news.set_result(None)
 
     async def _disconnected(self, receive: Receive) -> None:
-        if self._is_closed:  # before the response began
-            return
         self._listening = asyncio.current_task()
         with suppress(asyncio.CancelledError):
             await super()._disconnected(receive)
 
     def _drop_client(self) -> None:
         _LOG.warning("a client does not read: its stream is closed, %d bytes unsent", self._size)
-        if self._listening is not None:
-            self._listening.cancel()
+        assert self._listening is not None  # since the response has begun
+        self._listening.cancel()
         self._close()
 
     def _close(self) -> None:

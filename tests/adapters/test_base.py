@@ -656,3 +656,11 @@ def test_each_choice_has_separators_of_its_own():
             chunks += stream.feed(event, choice=choice)
     choices = read_chat(chunks + stream.finish())["choices"]
     assert [choice["message"]["content"] for choice in choices] == ["Four.", "Plan. | Four."]
+
+
+def test_log_probabilities_that_are_missing_are_refused():
+    start, delta, *_ = events_of(ANSWER)
+    stream = ChatCompletionStream("m")
+    stream.feed(start)
+    with pytest.raises(ValueError, match="logprobs has 0 entries, and a text ends with token 4"):
+        stream.feed(delta, logprobs=[])

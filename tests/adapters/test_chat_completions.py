@@ -688,3 +688,8 @@ def test_text_whose_markers_the_engine_took_out_is_never_passed_on_in_silence():
     stream = stream_of(on_problem=problems.append)
     run(stream, [*parser.feed_text(text), *parser.close()])
     assert problems
+
+
+def test_usage_of_one_choice_is_refused():
+    with pytest.raises(ValueError, match="usage counts all choices"):
+        ChatCompletionStream("m").finish("stop", Usage(1, 2), choice=0)

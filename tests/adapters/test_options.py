@@ -70,3 +70,18 @@ def test_what_a_stream_is_told_is_checked():
     check_names(frozenset())
     check_message("sorry")
     check_ending(None, Usage(1, 2))
+
+
+@pytest.mark.parametrize(
+    ("check", "value", "sentence"),
+    [
+        (check_names, "f", "tools is 'f'; give the names of the functions"),
+        (check_names, 5, "tools is 5; give the names of the functions"),
+        (check_names, [5], r"tools is \[5\]; give the names of the functions"),
+        (check_message, None, "message is None; give a string that the client may read"),
+        (lambda usage: check_ending("stop", usage), {}, r"usage is {}; give a Usage\(input_tokens"),
+    ],
+)
+def test_what_is_of_the_wrong_type_is_refused(check, value, sentence):
+    with pytest.raises(TypeError, match=f"^{sentence}"):
+        check(value)

@@ -278,3 +278,12 @@ def test_bytes_written_before_the_response_begins_are_sent():
         return pushing.connection.bodies
 
     assert asyncio.run(main()) == [b"ab", b""]
+
+
+@pushed()
+async def test_a_response_is_sent_once(pushing, response, connection):
+    response.end()
+    await pushing.task
+    with pytest.raises(RuntimeError, match="a PushResponse is sent once: make one for each"):
+        await response({}, connection.receive, connection.send)
+    assert pushing.closed == 0

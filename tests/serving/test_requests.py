@@ -7,6 +7,13 @@ import openai
 import pytest
 from backend_harness import ANSWER, PATIENCE, RESPONSES_TOOLS, ids, serving
 
+from harmony_stream import iter_events
+from harmony_stream.adapters import counted_ids
+from harmony_stream.serving import Settings
+from harmony_stream.serving.errors import RequestError
+from harmony_stream.serving.requests import responses_request
+from harmony_stream.serving.store import ResponseStore
+
 QUESTION = [{"role": "user", "content": "When is high tide?"}]
 CHAT = {"model": "answer", "messages": QUESTION}
 RESPONSES = {"model": "answer", "input": "When?"}
@@ -244,3 +251,33 @@ def test_a_speed_that_is_none_is_refused(refusal, speed):
 
 def test_events_of_a_model_that_is_not_there_are_not_found(refusal):
     assert refusal("GET", "/events?model=none", 404)["code"] == "model_not_found"
+
+
+# -- What is made of a request for Responses --
+
+
+def asked_for(change, **settings):
+    store = ResponseStore()
+    return responses_request(RESPONSES | change, Settings(**settings), store), store
+
+
+def fed(asked):
+    events = [asked.writer.feed(event) for event in iter_events(ids(ANSWER))]
+    return b"".join([*events, asked.writer.finish("stop", None)])
+
+
+@pytest.mark.parametrize("key", ["reasoning", None])
+@pytest.mark.parametrize("is_stored", [True, False])
+def test_a_response_is_stored_whole_whatever_its_client_sees(key, is_stored):
+    asked, store = asked_for({"store": is_stored}, reasoning_key=key, ids=counted_ids())
+    frames = fed(asked)
+    assert (b"reasoning_text" in frames) == (key is not None)
+    identity = json.loads(frames.split(b"data: ")[1].split(b"\n")[0])["response"]["id"]
+    if is_stored:
+        assert [item.get("type") for item in store.items_of(identity)][1:] == [
+            "reasoning",
+            "message",
+        ]
+    else:
+        with pytest.raises(RequestError):
+            store.items_of(identity)

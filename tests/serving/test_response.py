@@ -1,6 +1,7 @@
 """Responses of frames: comments in silence, one message at a time, and an end with the client."""
 
 import asyncio
+from contextlib import suppress
 
 import pytest
 from backend_harness import Connection, turns
@@ -209,3 +210,27 @@ def test_work_that_is_done_together_with_the_connection_counts():
     assert asyncio.run(while_connected(at_once(), at_once(5))) == 5
     with pytest.raises(ClientDisconnect):
         asyncio.run(while_connected(at_once(), asyncio.sleep(LONG)))
+
+
+def test_an_engine_that_swallows_its_cancellation_is_stopped_at_the_next_frame():
+    read = []
+
+    async def stubborn():
+        for number in range(20):
+            with suppress(asyncio.CancelledError):
+                await asyncio.sleep(0.02)
+            read.append(number)
+            yield b"frame"
+
+    async def main():
+        client = Connection()
+        response = FramesResponse(stubborn(), {}, LONG)
+        task = asyncio.create_task(response({}, client.receive, client.send))
+        while not client.bodies:
+            await asyncio.sleep(0.001)
+        client.gone.set()
+        await asyncio.wait_for(task, LONG)
+        return client.bodies
+
+    assert asyncio.run(main()) == [b"frame"]
+    assert read == [0, 1]

@@ -1,10 +1,12 @@
 """Responses that later requests go on from."""
 
 import pytest
+from backend_harness import ANSWER, ids
 
+from harmony_stream import iter_events
 from harmony_stream.adapters.conversations.fields import Field
 from harmony_stream.serving.errors import RequestError
-from harmony_stream.serving.store import ResponseStore
+from harmony_stream.serving.store import ResponseStore, StoredResponseStream
 
 
 def previous(identity):
@@ -44,3 +46,22 @@ def test_a_response_that_is_not_there_is_refused_as_openai_refuses_it():
 def test_an_id_that_is_no_text_is_refused_by_its_field():
     with pytest.raises(ValueError, match="previous_response_id"):
         ResponseStore().items_before(previous(5))
+
+
+@pytest.mark.parametrize("is_stored", [True, False])
+def test_a_response_is_stored_once_when_it_ends(is_stored):
+    store, stream = ResponseStore(), StoredResponseStream("m")
+    if is_stored:
+        stream.store_in(store, [{"role": "user", "content": "Hi"}])
+    for event in iter_events(ids(ANSWER)):
+        stream.feed(event)
+    *_, end = stream.finish("stop")
+    identity = end["response"]["id"]
+    if is_stored:
+        question, *output = store.items_of(identity)
+        assert question["content"] == "Hi"
+        assert output == end["response"]["output"] != []
+    else:
+        with pytest.raises(RequestError):
+            store.items_of(identity)
+    assert stream.finish("stop") == []
