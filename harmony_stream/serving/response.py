@@ -50,14 +50,17 @@ class FramesResponse(StreamingResponse):
         await disconnected(receive)
         self._is_gone = True
 
+    def _refuse_if_gone(self) -> None:
+        if self._is_gone:  # and the engine has swallowed its cancellation
+            raise ClientDisconnect
+
     async def _send_frames(self, send: Send) -> None:
         start = {"type": "http.response.start", "status": 200, "headers": self.raw_headers}
         await send(start)
         body = _Body(send, self._keep_alive)
         async with closing(body), closing(self._frames):
             async for data in self._frames:
-                if self._is_gone:  # and the engine has swallowed its cancellation
-                    return
+                self._refuse_if_gone()
                 await body.send(data)
             await body.send(b"", more_body=False)
 
