@@ -24,13 +24,13 @@ def run(main):
     async def watched():
         asyncio.get_running_loop().set_exception_handler(lambda _, told: errors.append(told))
         found = await main
-        gc.collect()
+        gc.collect(1)  # what is young: all takes seconds among all tests
         await asyncio.sleep(0)
         assert asyncio.all_tasks() == {asyncio.current_task()}
         return found
 
     found = asyncio.run(watched())
-    gc.collect()
+    gc.collect(1)
     assert errors == []
     return found
 
@@ -306,7 +306,7 @@ def test_a_reader_that_is_forgotten_closes_the_source_too():
         items = read_ahead(source.items(), LONG)
         await anext(items)
         del items
-        gc.collect()
+        gc.collect(1)  # what is young: all takes seconds among all tests
         await asyncio.sleep(SHORT)
 
     run(main())
