@@ -217,7 +217,7 @@ def test_a_conversion_that_is_killed_leaves_what_was_there(tmp_path, jobs, kill)
 
 
 def test_a_worker_that_is_killed_ends_the_conversion_with_an_error(tmp_path):
-    log, target = big_log(tmp_path / "log.jsonl", 200_000), tmp_path / "out"
+    log, target = big_log(tmp_path / "log.jsonl", 600_000), tmp_path / "out"
     process = start(log, target, 2)
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
     workers = [
