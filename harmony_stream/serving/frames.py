@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from typing import TYPE_CHECKING, Protocol
 
@@ -15,10 +14,6 @@ if TYPE_CHECKING:
     from harmony_stream.adapters.options import Reason, Usage
     from harmony_stream.serving.engine import Sampling
     from harmony_stream.values.events import Event
-
-# An engine whose tokens are ready never waits. Then neither other streams nor a disconnect would be
-# noticed, so the event loop gets a turn after this many tokens: 0.5 us for each.
-_A_TURN = 16
 
 _LOG = logging.getLogger("harmony_stream.serving")
 
@@ -63,8 +58,7 @@ async def frames_of(
                             raise
                 if sampling.is_over:
                     break
-                if sampling.count % _A_TURN == 0:
-                    await asyncio.sleep(0)
+                await sampling.give_way()
         last += map(writer.feed, sampling.close())
         reason, usage = sampling.ending()
         last.append(writer.finish(reason, usage if shows_usage else None))

@@ -126,7 +126,12 @@ class Ready:
             yield token
 
 
-def test_an_engine_that_never_waits_leaves_turns_to_others():
+@pytest.mark.parametrize(
+    "read",
+    [frames, lambda engine: Sampling(engine, Prompt("any", (), [1, 2, 3])).events()],
+    ids=["frames", "events"],
+)
+def test_an_engine_that_never_waits_leaves_turns_to_others(read):
     engine = Ready()
 
     async def main():
@@ -138,7 +143,7 @@ def test_an_engine_that_never_waits_leaves_turns_to_others():
                 await asyncio.sleep(0)
 
         task = asyncio.create_task(other())
-        found = frames(engine)
+        found = read(engine)
         async for _ in found:
             if engine.read == 1000:
                 break
